@@ -29,8 +29,8 @@ class NotingScreen(ConsoleScreen[None]):
 
     BINDINGS = bindings(NOTING)
 
-    def __init__(self, session: Session, *, id: str | None = None) -> None:
-        super().__init__(id=id)
+    def __init__(self, session: Session) -> None:
+        super().__init__()
         self.session = session
         self.marks = ItemMarks(session.run_dir)
 

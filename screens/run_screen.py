@@ -55,8 +55,8 @@ class RunScreen(NotingScreen):
     following = False
     """Whether the screen goes where the work is."""
 
-    def __init__(self, session: Session, *, id: str | None = None) -> None:
-        super().__init__(session, id=id)
+    def __init__(self, session: Session) -> None:
+        super().__init__(session)
         self.set_class(at_rest(session), "-at-rest")
         self._drawn: object = None
         self._drawn_at = self._asked_at = 0.0

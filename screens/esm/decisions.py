@@ -39,7 +39,7 @@ class DecisionsPane(CasesPane):
 
     bar = query_one(FilterBar)
 
-    def __init__(self, session: Session, cases: Cases[Any], *, id: str | None = None) -> None:
+    def __init__(self, session: Session, cases: Cases[Any], *, id: str) -> None:
         super().__init__(session, cases, DecisionSource(session.state.esm), id=id)
         self._filter_text = ""
 

@@ -53,12 +53,7 @@ class CasesPane(Pane):
     """The filter that hides rows, in a kind of cases that has one."""
 
     def __init__(
-        self,
-        session: Session,
-        cases: Cases[Any],
-        source: ItemSource[Any] | None = None,
-        *,
-        id: str | None = None,
+        self, session: Session, cases: Cases[Any], source: ItemSource[Any] | None = None, *, id: str
     ) -> None:
         super().__init__(id=id)
         self.session = session

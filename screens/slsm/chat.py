@@ -58,7 +58,7 @@ class ChatPane(Pane):
     line = query_one("#chat-mode", Static)
     field = query_one(Input)
 
-    def __init__(self, session: Session, *, id: str | None = None) -> None:
+    def __init__(self, session: Session, *, id: str) -> None:
         super().__init__(id=id)
         self.session = session
         self.mode: str | None = None
