@@ -481,19 +481,12 @@ def test_what_can_be_done_with_a_run(state: str, offered: str, make: Make, tmp_p
     pid = 42 if state in ("running", "hung", "paused") else None
     status = replace(row.status, state=state, pid=pid, failure="no disk" * (state == "failed"))
     screen: Any = SimpleNamespace(selected=replace(row, status=status))
-    keys = (
-        "resume_run",
-        "pause_run",
-        "continue_run",
-        "stop_run",
-        "show_error",
-        "trash",
-        "open_sweep",
-        "mark",
-    )
-    assert [key for key in keys if RunCommands.check_action(screen, key, ())] == offered.split()
+    orders = {f"{name}_run": ("order", (name,)) for name in ("pause", "continue", "stop")}
+    others = ("show_error", "trash", "open_sweep", "mark")
+    keys = {"resume_run": ("resume_run", ()), **orders, **{key: (key, ()) for key in others}}
+    assert [key for key in keys if RunCommands.check_action(screen, *keys[key])] == offered.split()
     screen.selected = None
-    assert not any(RunCommands.check_action(screen, key, ()) for key in keys)
+    assert not any(RunCommands.check_action(screen, *key) for key in keys.values())
 
 
 def test_stages_of_which_none_is_at_work_begin_with_the_first(make: Make, tmp_path: Path) -> None:

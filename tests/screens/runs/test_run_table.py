@@ -391,9 +391,8 @@ def test_what_the_keys_send_and_ask_for(make: Make, monkeypatch: pytest.MonkeyPa
     screen: Any = RunCommands.__new__(RunCommands)
     monkeypatch.setattr(RunCommands, "selected", row)
     monkeypatch.setattr(RunCommands, "app", "the app")
-    screen.action_pause_run()
-    screen.action_continue_run()
-    screen.action_stop_run()
+    for command in ("pause", "continue", "stop"):
+        screen.action_order(command)
     assert sent == [("the app", row.status.directory, command) for command in ("pause", "continue", "stop")]
 
 
