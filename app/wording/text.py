@@ -80,7 +80,7 @@ def resume_command(run: Path) -> str:
 
 
 def kept_line(run: Path, first: str) -> str:
-    """`stopped; kept in outputs/demo/1; to resume: …`. `first`: how the run was left."""
+    """`stopped; kept in outputs/demo/1; to resume: …`. `first`: how the run was left, or nothing."""
     return f"{first}{'; ' * bool(first)}kept in {run}; to resume: {resume_command(run)}"
 
 
