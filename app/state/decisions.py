@@ -72,7 +72,7 @@ class Decisions(Columns):
     def chain(self, method: int, example: int) -> list[int]:
         """The rows of an example's segments under a method, in their order, the tail last."""
         phases = [number for name in ("segment", "tail") if (number := self.names.get(name)) is not None]
-        row_of, rows = self._keys, list[int]()
+        row_of, rows = self.keys, list[int]()
         while True:
             before = len(rows)
             for phase in phases:

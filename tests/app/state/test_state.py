@@ -249,7 +249,7 @@ def test_numbers_that_no_column_holds_are_the_largest_that_it_does(number: int) 
     assert len(decisions) == 4 and {len(decisions.column(name)) for name in decisions.TYPES} == {4}
     assert abs(decisions.column("m")[0]) >= (1 << 31) - 1
     assert decisions.column("m")[1] == taken[1].m and decisions.place(1) == (100, 100)
-    assert len(decisions._keys) == 4
+    assert len(decisions.keys) == 4
 
 
 def test_the_smallest_and_the_largest_numbers_of_a_column() -> None:
