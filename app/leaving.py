@@ -10,7 +10,7 @@ from shlex import quote
 from textual.app import App
 
 from app.runs.workers import Workers
-from app.wording.text import resume_command
+from app.wording.text import kept_line
 from engine.errors import RunError
 from engine.run.directory import RunDirectory, inspect
 
@@ -68,7 +68,8 @@ class Leaving:
         runs = self.running()
         if self._stopping or not runs:
             if self._stopping:
-                self._say_left_at_once()
+                first = "left; the engine stops after its current item"
+                self.farewell += [kept_line(run.path, first) for run in runs]
             self._app.exit(return_code=INTERRUPTED if self._stopping else FINISHED)
         elif not (elsewhere := self._started_elsewhere()):
             self._stop(INTERRUPTED)
@@ -112,13 +113,6 @@ class Leaving:
 
         self._stopping = True
         self._app.push_screen(WaitingScreen(self.running()), leave)
-
-    def _say_left_at_once(self) -> None:
-        for run in self.running():
-            self.farewell.append(
-                f"left; the engine stops after its current item; kept in {run.path}; "
-                f"to resume: {resume_command(run.path)}"
-            )
 
 
 def _is_running(path: Path) -> bool:

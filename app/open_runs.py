@@ -89,14 +89,11 @@ class OpenRuns(App[None]):
     def _event_requested(self, message: EventRequested) -> None:
         self.open_event(message.run_dir, message.seq)
 
-    def open_above(self, path: Path, method: str = "", place: Place | None = None) -> None:
-        """Watch another run; leaving it leads back to what is open now."""
-        self._parents.append((self.session, len(self.screen_stack)))
-        self._show_run(path, method, place)
-
     @on(RunRequested)
     def _run_requested(self, message: RunRequested) -> None:
-        self.open_above(message.run_dir, message.system, message.place)
+        """Watch another run; leaving it leads back to what is open now."""
+        self._parents.append((self.session, len(self.screen_stack)))
+        self._show_run(message.run_dir, message.system, message.place)
 
     def _show_run(self, path: Path, method: str, place: Place | None) -> None:
         from app.runs.session import RunSession

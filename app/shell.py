@@ -9,12 +9,12 @@ import signal
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from threading import Thread
-from typing import ClassVar
 
-from textual.binding import Binding, BindingType
+from textual.binding import Binding
 from textual.filter import LineFilter, Monochrome
 from textual.screen import Screen
 
@@ -40,23 +40,27 @@ from screens.runs.screen import RunsScreen
 _OUTPUTS = Path("outputs")
 
 
-def run_console(
-    config_path: Path | None = None,
-    run_dir: Path | None = None,
-    outputs: Path | None = None,
-    choose_from: Sequence[Path] = (),
-    event: int | None = None,
-    changes: Sequence[str] = (),
-) -> int:
-    """Open the console: on a run, on the dialog that starts one (with `changes` typed in), or on the list of runs (of
-    `choose_from` alone, if some are given). `event`: open the run at the item of the event with this number. The exit
-    code."""
+@dataclass(frozen=True)
+class First:
+    """What is opened first, above the list of runs: `run`, at the item of the event with the number `event`; or the
+    dialog that starts a run from `config`, with `changes` typed in; or of the list only the runs `choose_from`."""
+
+    run: Path | None = None
+    event: int | None = None
+    config: Path | None = None
+    changes: Sequence[str] = ()
+    choose_from: Sequence[Path] = ()
+
+
+_NOTHING = First()
+
+
+def run_console(outputs: Path | None = None, first: First = _NOTHING) -> int:
+    """Open the console. The exit code."""
     for name in ("COLUMNS", "LINES"):  # exported by some shells and tools: then no resize would be seen
         os.environ.pop(name, None)
     sys.setswitchinterval(0.001)  # keys do not wait for the thread that folds the log
-    app = SteerApp(config_path, run_dir, outputs, choose_from)
-    app.event = event
-    app.changes = changes
+    app = SteerApp(outputs, first)
     app.run()
     for line in app.leaving.last_words():
         with suppress(OSError):  # the terminal may have closed
@@ -76,36 +80,21 @@ class SteerApp(RefusedKeys[None], KeysInOrder[None], StartedRuns, SparingApp[Non
     """The console; screens ask it by messages."""
 
     CSS_PATH = "shell.tcss"
-    COMMANDS: ClassVar = {BoundCommands}
-    BINDINGS: ClassVar[list[BindingType]] = [
+    COMMANDS = {BoundCommands}
+    BINDINGS = [
         *bindings(EVERYWHERE),
         # Textual's own would quit without asking.
         Binding("ctrl+q", "leave", show=False, priority=True),
     ]
     PALETTE = WITHOUT_KEY
 
-    def __init__(
-        self,
-        config_path: Path | None = None,
-        run_dir: Path | None = None,
-        outputs: Path | None = None,
-        choose_from: Sequence[Path] = (),
-    ) -> None:
+    def __init__(self, outputs: Path | None = None, first: First = _NOTHING) -> None:
         super().__init__(outputs)
         without_markup(self.console)
-        self.event: int | None = None
-        """Number of the event in whose item the run is opened first."""
-        self.changes: Sequence[str] = ()
-        """Changes of the configuration with which the dialog of a new run is opened first."""
-        self._config_path = config_path
-        self._run_dir = run_dir
-        self._choose_from = choose_from
+        self._first = first
         self.unicode = takes_unicode(getattr(sys.__stderr__, "encoding", None), locale.getencoding())
         """Whether the terminal, to which Textual writes by standard error, can show all signs. Under LC_ALL=C Python
         writes UTF-8, too, which the terminal may not read."""
-        self._register_themes()
-
-    def _register_themes(self) -> None:
         self.register_theme(DARK)
         self.register_theme(LIGHT)
         self.theme = LIGHT.name if read_theme() == LIGHT.name else DARK.name
@@ -134,18 +123,19 @@ class SteerApp(RefusedKeys[None], KeysInOrder[None], StartedRuns, SparingApp[Non
         if not self.unicode:
             self.notify(WARNING, severity="warning", timeout=15, markup=False)
         self.theme_changed_signal.subscribe(self, lambda theme: write_theme(theme.name))
-        if self._run_dir is not None:
-            self.open_event(self._run_dir, self.event)
-        elif self._config_path is not None:
-            self.call_after_refresh(self.ask_for_run, self._config_path, self.changes)
-        elif self._choose_from:
-            self.call_after_refresh(self._ask_which)
+        first = self._first
+        if first.run is not None:
+            self.open_event(first.run, first.event)
+        elif first.config is not None:
+            self.call_after_refresh(self.ask_for_run, first.config, first.changes)
+        elif first.choose_from:
+            self.call_after_refresh(self._ask_which, first.choose_from)
 
-    def _ask_which(self) -> None:
+    def _ask_which(self, runs: Sequence[Path]) -> None:
         """List the runs that were meant, and say why."""
-        names = sorted({path.parent.name for path in self._choose_from})
-        self.home.show_only(" or ".join(f'name:"{name}"' for name in names))
-        count = counted(len(self._choose_from), "runs")
+        names = sorted({path.parent.name for path in runs})
+        self.home.bar.set(" or ".join(f'name:"{name}"' for name in names))
+        count = counted(len(runs), "runs")
         self.notify(f"{count} have this name: choose one and press enter.", markup=False)
 
     # ------------------------------------------------------------ signals

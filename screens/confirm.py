@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import Binding
 from textual.widgets import Static
 
 from screens.panels.dialog import Dialog
@@ -14,7 +12,7 @@ from screens.panels.dialog import Dialog
 class ConfirmScreen(Dialog[bool]):
     """The result is whether it shall be done."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
+    BINDINGS = [
         Binding("enter", "dismiss(True)", "Do it", tooltip="Do what the dialog says."),
         Binding("escape", "dismiss(False)", "Cancel", tooltip="Change nothing."),
     ]

@@ -6,9 +6,9 @@ Where nothing is searched the line says so and still takes what is typed: a lett
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
-from textual.binding import Binding, BindingType
+from textual.binding import Binding
 from textual.screen import Screen
 
 from screens.panels.ask import AskScreen
@@ -32,7 +32,7 @@ def find_on(screen: Screen[Any]) -> None:
 class FindScreen(AskScreen):
     """A line at the bottom. `table`: whose rows are searched; None where there is none on the screen."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
+    BINDINGS = [
         Binding("enter", "accept", "Go there", tooltip="Go to the next row with these words.", priority=True),
         Binding("escape", "close", "Close", tooltip="Close the line; nothing is marked."),
     ]

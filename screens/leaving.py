@@ -7,16 +7,15 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Literal
 
 from rich.text import Text
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.widgets import Static
 
 from app.keys.commands import LEAVE, bindings
 from app.runs.client import request_stop
-from app.wording.text import resume_command
+from app.wording.text import kept_line
 from engine.errors import RunError
 from engine.run.directory import RunDirectory, inspect
 from screens.panels.dialog import Dialog
@@ -30,7 +29,7 @@ Choice = Literal["detach", "stop", "stay"]
 class LeaveScreen(Dialog[Choice]):
     """Asks what to do with the runs that are running."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings(LEAVE)
+    BINDINGS = bindings(LEAVE)
 
     def __init__(self, runs: Sequence[RunDirectory], elsewhere: Sequence[RunDirectory] = ()) -> None:
         title = "A run is still running" if len(runs) == 1 else f"{len(runs)} runs are still running"
@@ -66,7 +65,7 @@ class LeftRun:
         if self.state == "finished":
             return f"finished; everything is in {path}"
         state = "no answer from the engine yet: it stops after its current item" if self.alive else self.state
-        return f"{state}; kept in {path}; to resume: {resume_command(path)}"
+        return kept_line(path, state)
 
 
 class WaitingScreen(Dialog[list[LeftRun]]):

@@ -25,19 +25,14 @@ class MethodProgress:
     shown: tuple[StageState, ...]
 
     @property
-    def sign(self) -> str:
-        """One sign for the state."""
-        return SIGNS[self.state]
-
-    @property
     def short(self) -> str:
         """`✓`; `▶ 40%` of its stage; of several, `▶ 4/4 40%`: of the fourth. Nobody knows how long stages take beside
         one another, so they are no share of the method. Never 100%: after the last item something follows, too."""
-        now = self.now
+        now, sign = self.now, SIGNS[self.state]
         if now is None or not (now.active and now.total):  # a server works until it is stopped
-            return self.sign
+            return sign
         place = f"{self.shown.index(now) + 1}/{len(self.shown)} " if len(self.shown) > 1 else ""
-        return f"{self.sign} {place}{min(now.fraction, 0.99):.0%}"
+        return f"{sign} {place}{min(now.fraction, 0.99):.0%}"
 
     @property
     def at_work(self) -> bool:

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib import import_module
-from typing import ClassVar
-
-from textual.binding import BindingType
 
 from app.blocks.block import Block, Paragraph, Target
 from app.keys.commands import Command, bindings
@@ -34,7 +31,7 @@ _NO_TRAINING = "Nothing has been trained yet."
 class MethodScreen(TabbedScreen):
     """A method's screen of one run; a subclass adds what only its method has."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings(_TAB_KEYS)
+    BINDINGS = bindings(_TAB_KEYS)
 
     def __init__(self, session: Session, title: str = "") -> None:
         super().__init__(session)

@@ -5,13 +5,11 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
-from typing import ClassVar
 
 from rich.console import RenderableType
 from rich.text import Text
 from textual import on, work
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.getters import query_one
 from textual.screen import ModalScreen
@@ -40,7 +38,7 @@ class NewRunScreen(ModalScreen[RunDirectory | Path | None]):
 
     CSS_PATH = "new_run.tcss"
     VERTICAL_BREAKPOINTS = [(0, "-low"), (36, "-high")]
-    BINDINGS: ClassVar[list[BindingType]] = bindings(NEW_RUN)
+    BINDINGS = bindings(NEW_RUN)
     HELP = """\
 # New run
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any
 
-from textual.binding import BindingType
 from textual.screen import Screen
 
 from app.keys.commands import NOTING, bindings
@@ -28,10 +27,10 @@ _SHOWN = 3
 class NotingScreen(ConsoleScreen[None]):
     """Base of the screens of a run: `;` writes a note on what `noted_offset` names, `M` lists all notes of the run."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings(NOTING)
+    BINDINGS = bindings(NOTING)
 
-    def __init__(self, session: Session, *, id: str | None = None) -> None:
-        super().__init__(id=id)
+    def __init__(self, session: Session) -> None:
+        super().__init__()
         self.session = session
         self.marks = ItemMarks(session.run_dir)
 

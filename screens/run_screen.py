@@ -5,13 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 from textual import work
 from textual.app import ComposeResult
-from textual.binding import BindingType
 
-from app.keys.commands import METHOD_KEYS, RUN, RUN_WITHOUT_KEY, TIMELINE, Command, bindings
+from app.keys.commands import METHOD_KEYS, RUN, RUN_WITHOUT_KEY, TIMELINE, bindings
 from app.textual_internals import terminal_busy
 from app.wording.text import counted
 from engine.errors import SteerError
@@ -47,8 +46,8 @@ class RunScreen(NotingScreen):
     `HELP`. Stages and time line are shown while something works or the view is in the past.
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings(RUN, METHOD_KEYS, TIMELINE)
-    PALETTE: ClassVar[tuple[Command, ...]] = RUN_WITHOUT_KEY
+    BINDINGS = bindings(RUN, METHOD_KEYS, TIMELINE)
+    PALETTE = RUN_WITHOUT_KEY
     TITLE_WORD = ""
     DEFAULT_CSS = """
     RunScreen.-at-rest { & > StageBar, & > Timeline { display: none; } }
@@ -56,8 +55,8 @@ class RunScreen(NotingScreen):
     following = False
     """Whether the screen goes where the work is."""
 
-    def __init__(self, session: Session, *, id: str | None = None) -> None:
-        super().__init__(session, id=id)
+    def __init__(self, session: Session) -> None:
+        super().__init__(session)
         self.set_class(at_rest(session), "-at-rest")
         self._drawn: object = None
         self._drawn_at = self._asked_at = 0.0
@@ -151,7 +150,7 @@ class RunScreen(NotingScreen):
         self.query_one(Timeline).refresh()
         in_past = session.cursor is not None
         offered = (
-            self.engine_state,
+            engine_state(session),
             session.frozen,
             in_past,
             session.stop_requested,
@@ -163,11 +162,6 @@ class RunScreen(NotingScreen):
 
     # ------------------------------------------------------------ which keys there are
 
-    @property
-    def engine_state(self) -> str:
-        """What the engine does now, whatever moment is shown: `RunStatus.state`."""
-        return engine_state(self.session)
-
     def names_of_actions(self) -> dict[str, str]:
         """What the commands with a number lead to."""
         methods = enumerate(systems_of(self.session.state.stages), 1)
@@ -175,7 +169,7 @@ class RunScreen(NotingScreen):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Whether the key does something now."""
-        engine = self.engine_state
+        engine = engine_state(self.session)
         match action:
             case "freeze":
                 in_past = self.session.frozen or self.session.cursor is not None
@@ -221,11 +215,6 @@ class RunScreen(NotingScreen):
         self.session.freeze()
         self.poll()
 
-    def action_thaw(self) -> None:
-        """Follow the run again."""
-        self.session.thaw()
-        self.poll()
-
     def action_step_event(self, by: int) -> None:
         """Event by event."""
         self.query_one(Timeline).step(by)
@@ -252,6 +241,8 @@ class RunScreen(NotingScreen):
         self.query_one(Timeline).halt()
         self.session.seek(None)
         self.poll()
+
+    action_thaw = action_seek_live
 
     # ------------------------------------------------------------ the engine
 

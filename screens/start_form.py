@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import ClassVar
 
 from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import Binding
 from textual.getters import query_one
 from textual.widgets import Input, Static
 
@@ -71,9 +70,7 @@ class FormSource(RowSource):
 class FormTable(StillTable):
     """The fields. Their order is that of the configuration; there is no newest one."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "select", "Change", tooltip="Tick the stage, or type a value of the field.")
-    ]
+    BINDINGS = [Binding("enter", "select", "Change", tooltip="Tick the stage, or type a value of the field.")]
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         return False if action == "sort" else super().check_action(action, parameters)
@@ -82,7 +79,7 @@ class FormTable(StillTable):
 class StartFormScreen(ConsoleScreen[list[str]]):
     """The result: the changes against the file, `field=value` each."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings(START_FORM)
+    BINDINGS = bindings(START_FORM)
     DEFAULT_CSS = """
     StartFormScreen {
         & > #form-head { height: 1; background: $panel; text-wrap: nowrap; text-overflow: ellipsis; }

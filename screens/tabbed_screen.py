@@ -6,20 +6,19 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.getters import query_one
 from textual.widget import Widget
 from textual.widgets import ContentSwitcher
 
-from app.blocks.block import Target, Words, plain
+from app.blocks.block import Target, plain
 from app.export import export_path, write_csv
 from app.keys.commands import ENLARGE, GO_BACK, Command, bindings
 from app.methods.pages import choices_of_events
-from app.methods.place import History, Place
+from app.methods.place import Place
 from app.runs.queries.what_if import WhatIfProcess
 from app.wording.text import counted
 from screens.console_screen import NARROWEST
@@ -72,7 +71,7 @@ class TabbedScreen(RunScreen):
     each of both holds, in `make`; and `STAGE_TABS`: by stage, the tab or kind in which its work is seen."""
 
     HORIZONTAL_BREAKPOINTS = [(0, "-tiny"), (NARROWEST, "-narrow"), (150, "-wide")]
-    BINDINGS: ClassVar[list[BindingType]] = bindings(COMMANDS)
+    BINDINGS = bindings(COMMANDS)
     CSS_PATH = [STYLES]
     ALLOW_IN_MAXIMIZED_VIEW = "KeyLine"
     TABS: Sequence[Tab] = ()
@@ -92,7 +91,8 @@ class TabbedScreen(RunScreen):
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
-        self._history = History()
+        self._history: list[Place] = []
+        """Where ids were followed from; the newest is the next to come back to."""
         self._what_if: WhatIfProcess | None = None
 
     def make(self, name: str) -> Pane:
@@ -250,7 +250,7 @@ class TabbedScreen(RunScreen):
             case "tab":
                 return parameters[0] in range(len(self.TABS))
             case "go_back":
-                return len(self._history) > 0
+                return bool(self._history)
             case "what_if":
                 return self.is_mounted and self._cases_with_choices() is not None
             case _:
@@ -290,14 +290,13 @@ class TabbedScreen(RunScreen):
         if place is None:
             self.notify(f"There is no {target.kind} {target.name} at this moment of the run.", markup=False)
             return
-        self._history.leave(place_in(self.shown_name, self.pane))
+        self._history.append(place_in(self.shown_name, self.pane))
         self.open_place(place)
         self.refresh_bindings()
 
     def action_go_back(self) -> None:
         """Back to where an id was followed."""
-        if (place := self._history.back()) is not None:
-            self.open_place(place)
+        self.open_place(self._history.pop())
         self.refresh_bindings()
 
     def look_at(self, place: Place) -> bool:
@@ -375,9 +374,9 @@ class TabbedScreen(RunScreen):
     def _tables(self) -> list[Written]:
         """The tables of the tab, as they are shown."""
         if isinstance(self.pane, BlocksPane):
-            tables = self.pane.tables()
             return [
-                Written(t.caption or t.header[0], "rows", t.header, list(map(_plain, t.rows))) for t in tables
+                Written(t.caption or t.header[0], "rows", t.header, [list(map(plain, row)) for row in t.rows])
+                for t in self.pane.tables()
             ]
         table = self._table()
         if table is None or not len(table.source):
@@ -388,10 +387,6 @@ class TabbedScreen(RunScreen):
 
     def _table(self) -> VirtualTable | None:
         return table_in(self.pane)
-
-
-def _plain(row: Sequence[Words]) -> list[str]:
-    return [plain(cell) for cell in row]
 
 
 def _file_name(title: str) -> str:

@@ -81,9 +81,6 @@ class RecordedSession(RunSession):
         self.frozen = True
         self._past = self.state.share()
 
-    def thaw(self) -> None:
-        self.seek(None)
-
     def send(self, command: str) -> None:
         self.sent.append(command)
         self.stop_requested |= command == "stop"

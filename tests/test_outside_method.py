@@ -21,11 +21,11 @@ agreement: {{samples: 3, max_new_tokens: 60}}
 WATCH = """
 import asyncio, sys
 from pathlib import Path
-from app.shell import SteerApp
+from app.shell import First, SteerApp
 from tests.console import drawn
 
 async def main() -> None:
-    app = SteerApp(run_dir=Path(sys.argv[1]))
+    app = SteerApp(first=First(Path(sys.argv[1])))
     async with app.run_test(size=(100, 30)) as pilot:
         while type(app.screen).__name__ != "OverviewScreen" or not app.screen.lines.option_count:
             await pilot.pause(0.05)

@@ -16,6 +16,8 @@ from app.wording.words import figures_words, method_name
 from engine import events as ev
 from engine.run.stage_state import Stages, StageState
 
+_EVERY = 5.0
+
 
 def pace(stage: StageState) -> str:
     """`50 of 100 items, 120 tokens/s, 0:25 left`; during a long call to a model how far that is."""
@@ -67,13 +69,10 @@ def sentence(event: ev.Event) -> str | None:
 
 
 class Display:
-    """Lines that begin with the time of day; progress at most every `every` seconds."""
+    """Lines that begin with the time of day; progress at most every 5 seconds."""
 
-    def __init__(
-        self, console: Console, every: float = 5.0, clock: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, console: Console, clock: Callable[[], float] = time.monotonic) -> None:
         self._console = console
-        self._every = every
         self._clock = clock
         self._reported = 0.0
 
@@ -98,7 +97,7 @@ class Display:
     def _due(self) -> bool:
         """Whether progress is to be shown again; it then counts as shown."""
         now = self._clock()
-        due = now - self._reported >= self._every
+        due = now - self._reported >= _EVERY
         if due:
             self._reported = now
         return due

@@ -17,7 +17,7 @@ from app.batch.result_tables import print_results
 from app.runs.client import request_stop, start_worker
 from app.runs.workers import how_it_ended, last_words, recorded_failure
 from app.state.run import RunState
-from app.wording.text import error_line, error_lines, resume_command
+from app.wording.text import error_line, error_lines, kept_line
 from engine.errors import DataError
 from engine.events import StageFailed, WorkerStopped
 from engine.run.directory import RunDirectory, inspect
@@ -135,10 +135,7 @@ class _Batch:
 
     def print_resume(self, first: str) -> None:
         """Print where the work is kept, and how to resume it."""
-        path = self._directory.path
-        text = f"{first}; " if first else ""
-        line = f"{text}kept in {path}; to resume: {resume_command(path)}"
-        self._errors.print(Text(line), soft_wrap=True)
+        self._errors.print(Text(kept_line(self._directory.path, first)), soft_wrap=True)
 
     def _show(self, entry: LogEntry) -> None:
         self._state.apply(*entry)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from math import isfinite
-from typing import NamedTuple
 
 from app.blocks.block import Picture
 from app.blocks.drawing import COLOURS, Dot, Drawing, Label, Line
+from app.blocks.fit import fit
 from app.curves import Series, apart, thin, ticks
 from app.wording.figures import bounds, fixed, tick
 
@@ -20,40 +20,32 @@ _MOST_POINTS = 400
 _NAME_HEIGHT = 14.0
 
 
-class Interval(NamedTuple):
-    """A value with its interval; without one, a dot alone."""
-
-    name: str
-    value: float
-    low: float | None = None
-    high: float | None = None
-
-
 IntervalRow = tuple[str, float | None, float | None, float | None]
-"""A name, its value and the ends of the interval, as far as they are known."""
+"""A name, its value and the ends of the interval, as far as they are known; without both, a dot alone."""
 
 
-def interval_plot(rows: Sequence[Interval], digits: int = 3, zero: bool = False) -> Drawing | None:
+def interval_plot(rows: Iterable[IntervalRow], digits: int = 3, zero: bool = False) -> Drawing | None:
     """A row for each value, its interval as a line; `zero`: a line where nothing differs. None without values."""
-    rows = [row for row in rows if all(isfinite(v) for v in row[1:] if v is not None)]
-    if not rows:
+    finite = [row for row in rows if all(isfinite(v) for v in row[1:] if v is not None)]
+    drawn = [(name, value, low, high) for name, value, low, high in finite if value is not None]
+    if not drawn:
         return None
-    known = [v for row in rows for v in row[1:] if v is not None] + ([0.0] if zero else [])
+    known = [v for row in drawn for v in row[1:] if v is not None] + ([0.0] if zero else [])
     axis = _Axis(min(known), max(known), _NAMES, _WIDTH - _VALUES)
-    bottom = _ROW * len(rows) + 6
+    bottom = _ROW * len(drawn) + 6
     marks: list[Line | Dot | Label] = _grid_down(axis, bottom)
     if zero:
         marks.append(Line([(axis.at(0), 0), (axis.at(0), bottom)], "zero"))
-    for number, row in enumerate(rows):
+    for number, (name, value, low, high) in enumerate(drawn):
         y = _ROW * (number + 0.5)
-        marks.append(Label(_NAMES - 10, y, _short(row.name), "end"))
-        text = fixed(row.value, digits)
-        if row.low is not None and row.high is not None:
-            ends = axis.at(row.low), axis.at(row.high)
+        marks.append(Label(_NAMES - 10, y, fit(name, _LONGEST_NAME), "end"))
+        text = fixed(value, digits)
+        if low is not None and high is not None:
+            ends = axis.at(low), axis.at(high)
             marks.append(Line([(ends[0], y), (ends[1], y)], "c0"))
             marks += [Line([(x, y - 4), (x, y + 4)], "c0") for x in ends]
-            text += f" {bounds(row.low, row.high, digits)}"
-        marks.append(Dot(axis.at(row.value), y, "c0"))
+            text += f" {bounds(low, high, digits)}"
+        marks.append(Dot(axis.at(value), y, "c0"))
         marks.append(Label(_WIDTH - _VALUES + 12, y, text))
     return Drawing(_WIDTH, bottom + 20, marks)
 
@@ -62,8 +54,7 @@ def interval_picture(
     rows: Iterable[IntervalRow], caption: str, digits: int = 3, zero: bool = False
 ) -> list[Picture]:
     """The rows that have a value, each a name, the value and its interval; nothing without any."""
-    known = [Interval(name, value, low, high) for name, value, low, high in rows if value is not None]
-    drawing = interval_plot(known, digits, zero)
+    drawing = interval_plot(rows, digits, zero)
     return [] if drawing is None else [Picture(drawing, caption)]
 
 
@@ -88,7 +79,7 @@ def curve_plot(curves: Sequence[Series], x_name: str) -> Drawing | None:
         points = [(across.at(x), up.at(y)) for x, y in zip(xs, ys, strict=True)]
         marks.append(Line(points, f"c{number}"))
         marks.append(Line([(right + 4, ends[number]), (right + 26, ends[number])], f"c{number}"))
-        marks.append(Label(right + 31, ends[number], _short(label, 20)))
+        marks.append(Label(right + 31, ends[number], fit(label, 20)))
     return Drawing(_WIDTH, height, marks)
 
 
@@ -115,7 +106,3 @@ def _grid_down(axis: _Axis, bottom: float) -> list[Line | Dot | Label]:
         marks.append(Line([(axis.at(value), 0), (axis.at(value), bottom)], "grid"))
         marks.append(Label(axis.at(value), bottom + 11, text, "middle"))
     return marks
-
-
-def _short(name: str, longest: int = _LONGEST_NAME) -> str:
-    return name if len(name) <= longest else name[: longest - 1] + "…"

@@ -54,14 +54,14 @@ def execute(options: Namespace) -> int:
             )
         event_place(matches[0].path, event)
     with garbage.put_off():
-        from app.shell import run_console
+        from app.shell import First, run_console
 
         if len(matches) > 1:  # which of them is meant is for the user to say
             place = matches[0].path.parent.parent
-            return run_console(outputs=place, choose_from=[run.path for run in matches])
+            return run_console(place, First(choose_from=[run.path for run in matches]))
         config = options.config or (default_config() if options.set else None)
         path = matches[0].path if matches else None
-        return run_console(config, path, outputs, event=event, changes=options.set)
+        return run_console(outputs, First(path, event, config, options.set))
 
 
 def _require_terminal() -> None:

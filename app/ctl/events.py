@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from app.batch.display import sentence
 from app.ctl.output import DONE, write_json, write_line, write_warning
-from app.ctl.wait import code_of_end
+from app.ctl.wait import code_of_state
 from engine.errors import DataError, RunError
 from engine.events import Event, encode, event_types
 from engine.run.directory import RunDirectory, inspect
@@ -30,7 +30,7 @@ def events(
             if entry.event.seq >= since and (types is None or type(entry.event).__name__ in types):
                 _write(entry.event, as_json)
         if not working:
-            return code_of_end(directory) if follow else DONE
+            return code_of_state(inspect(directory.path).state) if follow else DONE
         time.sleep(_POLL_SECONDS)
 
 

@@ -9,11 +9,12 @@ from typing import Any
 from app.ctl.output import DONE, write_form, write_line, write_warning
 from app.runs.run_list import RunList, RunRow, read_progress
 from app.runs.time_left import time_left_sentence
-from app.wording.text import duration, how_far
+from app.wording.text import duration
 from app.wording.words import figures_words
 from engine.run.directory import RunDirectory, inspect
 
 _OF_STAGE = ("status", "seconds", "summary", "files")
+_NOT_STARTED = "not started"
 
 
 def list_runs(outputs: Path, states: Sequence[str] | None, as_json: bool) -> int:
@@ -24,7 +25,9 @@ def list_runs(outputs: Path, states: Sequence[str] | None, as_json: bool) -> int
         if as_json:
             write_form("run", run_form(row))
         else:
-            write_line(f"{row.state:<12} {row.fraction:>4.0%}  {_stage(row):<24} {row.path}")
+            write_line(
+                f"{row.state:<12} {row.fraction:>4.0%}  {row.stage_reached or _NOT_STARTED:<24} {row.path}"
+            )
     for error in runs.unreadable.values():
         write_warning(str(error))
     if not rows and not as_json:
@@ -49,7 +52,7 @@ def show_run(directory: RunDirectory, as_json: bool) -> int:
     if row.status.failure:
         write_line(f"failure: {row.status.failure}")
     if row.working:
-        write_line(f"worker: {row.status.pid} on {row.status.host}, at {_stage(row)}")
+        write_line(f"worker: {row.status.pid} on {row.status.host}, at {row.stage_reached or _NOT_STARTED}")
     if row.time_left is not None:
         write_line(time_left_sentence(row.time_left))
     for name, stage in record.stages.items():
@@ -71,10 +74,3 @@ def run_form(row: RunRow) -> dict[str, Any]:
         "eta_all": None if left is None else left.whole, "pid": status.pid, "host": status.host or None,
         "failure": status.failure or None,
     }  # fmt: skip
-
-
-def _stage(row: RunRow) -> str:
-    progress = row.progress
-    if row.state == "finished":
-        return "all stages"
-    return f"{progress.name} {how_far(progress.done, progress.total)}" if progress.name else "not started"

@@ -24,21 +24,17 @@ def wait(directory: RunDirectory, until: str | None, timeout: float | None, as_j
         time.sleep(_POLL_SECONDS)
 
 
-def code_of_end(directory: RunDirectory) -> int:
-    """The exit code for a run on which nothing works any more."""
-    return _code_of_state(inspect(directory.path).state)
-
-
 def _code(status: RunStatus, until: str | None) -> int | None:
     """None while there is something to wait for."""
     if until is not None and status.state == until:
         return DONE
     if status.alive:
         return None
-    return NO_WORKER if until is not None else _code_of_state(status.state)
+    return NO_WORKER if until is not None else code_of_state(status.state)
 
 
-def _code_of_state(state: str) -> int:
+def code_of_state(state: str) -> int:
+    """The exit code for a run on which nothing works any more."""
     return {"finished": DONE, "failed": FAILED}.get(state, NO_WORKER)
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass
 
-_KEPT = 50
-
 
 @dataclass(frozen=True)
 class OfEvent:
@@ -25,21 +23,3 @@ class Place:
     key: Hashable = None
     filter: str = ""
     open: bool = False
-
-
-class History:
-    """The places that were left by going to an id; the newest is the next to come back to."""
-
-    def __init__(self) -> None:
-        self._left: list[Place] = []
-
-    def leave(self, place: Place) -> None:
-        """An id was followed from here."""
-        self._left = [*self._left[-_KEPT:], place]
-
-    def back(self) -> Place | None:
-        """The place to come back to; None where there is none."""
-        return self._left.pop() if self._left else None
-
-    def __len__(self) -> int:
-        return len(self._left)

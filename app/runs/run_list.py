@@ -17,6 +17,7 @@ import msgspec
 
 from app.runs.run_names import UNNAMED, RunName, name_runs
 from app.runs.time_left import TimeLeft, time_left
+from app.wording.text import how_far
 from app.wording.verdict_text import verdicts
 from engine.errors import RunError
 from engine.events import StageFinished, StageProgress, StageStarted
@@ -98,6 +99,14 @@ class RunRow:
     def state(self) -> str:
         """prepared, running, paused, hung, interrupted, stopped, failed or finished."""
         return self.status.state
+
+    @property
+    def stage_reached(self) -> str:
+        """`eval 80/200`; `all stages` of a run that is finished, empty before the first."""
+        at = self.progress
+        if self.state == "finished":
+            return "all stages"
+        return f"{at.name} {how_far(at.done, at.total)}" if at.name else ""
 
     @property
     def working(self) -> bool:

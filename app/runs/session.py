@@ -146,10 +146,6 @@ class RunSession:
         self.frozen = True
         self.revision += 1
 
-    def thaw(self) -> None:
-        """Back to the live end."""
-        self.seek(None)
-
     def send(self, command: str) -> None:
         """Give the worker a command; its answer becomes a message."""
         self.stop_requested |= command == "stop"

@@ -74,11 +74,6 @@ def _whole(stage: StageState) -> float:
     return 0.0 if stage.eta is None or stage.begun_at else stage.elapsed + stage.eta
 
 
-def time_left_short(left: TimeLeft) -> str:
-    """`all stages 12:30`, or `all stages: not known yet`."""
-    return "all stages: not known yet" if left.whole is None else f"all stages {duration(left.whole)}"
-
-
 def time_left_sentence(left: TimeLeft) -> str:
     """`about 12:30 left (eval by another machine's times, at the pace of this one)`; `at least 0:42 left, without
     select and eval: how long that takes is not known yet`."""

@@ -134,9 +134,9 @@ class Texts(dict[str, str]):
 
 
 class Columns:
-    """Rows of numbers, one typed array a column; `names`: of the texts that stand there as numbers. The last column
-    must be `offset`, the row's place in the log: it is appended last, so a row that can be seen is whole, and it
-    distinguishes rows of the same log."""
+    """Rows of numbers, one typed array a column; `names`: of the texts that stand there as numbers; `keys`: the rows by
+    key, of all copies. The last column must be `offset`, the row's place in the log: it is appended last, so a row that
+    can be seen is whole, and it distinguishes rows of the same log."""
 
     TYPES: Mapping[str, str] = {}
     IGNORED: frozenset[str] = _IGNORED
@@ -147,12 +147,12 @@ class Columns:
         self._adopt([array(code) for code in self.TYPES.values()], Keys(), 0)
 
     def _adopt(self, arrays: list[array], keys: Keys, length: int) -> None:
-        self._arrays, self._keys, self._n = arrays, keys, length
+        self._arrays, self.keys, self._n = arrays, keys, length
         self._by_name = dict(zip(self.TYPES, arrays, strict=True))
 
     def find_key(self, key: Hashable) -> int | None:
         """The row that was added with this key."""
-        return self._keys.find(key, self._n)
+        return self.keys.find(key, self._n)
 
     def column(self, name: str) -> array:
         """The whole array; rows from `len(self)` on belong to another copy."""
@@ -160,7 +160,7 @@ class Columns:
 
     def add(self, key: Hashable, *row: float) -> bool:
         """Add a row in the order of `TYPES`, unless there is one with this key; whether it is new."""
-        n, rows = self._n, self._keys
+        n, rows = self._n, self.keys
         known = rows.get(key)
         if known is not None and known < n:
             return False
@@ -170,7 +170,7 @@ class Columns:
                 self._n = n + 1
                 return True
             self.detach()
-            rows = self._keys
+            rows = self.keys
         rows[key] = n
         try:  # a loop that runs in C: for each decision of a run
             deque(map(array.append, self._arrays, row), maxlen=0)
@@ -200,18 +200,13 @@ class Columns:
 
     def detach(self) -> None:
         """Share no longer: what is written now is in this table alone."""
-        self._adopt([values[: self._n] for values in self._arrays], self._keys.part(self._n), self._n)
+        self._adopt([values[: self._n] for values in self._arrays], self.keys.part(self._n), self._n)
 
     def share(self) -> Self:
         """The rows as of now, in the same memory."""
         other = object.__new__(type(self))
         other.__dict__.update(self.__dict__)
         return other
-
-    @property
-    def keys(self) -> Keys:
-        """The rows by key, of all copies."""
-        return self._keys
 
     def shares(self, other: Columns) -> bool:
         """Whether both stand on the same memory: then the rows that both have are equal."""

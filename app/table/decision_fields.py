@@ -43,13 +43,11 @@ def sign_against_greedy(state: ESMState) -> Callable[[int], int | None]:
 def sign_where_it_turned(state: ESMState) -> Callable[[int], int]:
     """The same, but 0 except in the segment in which the answer left greedy's way (the first, where that is not
     known): there it was decided."""
-    decisions, outcomes = state.decisions, state.outcomes
-    methods, examples, segments = (decisions.column(name) for name in ("method", "example", "m"))
+    against_greedy, left = sign_against_greedy(state), _left(state)
 
     def sign(row: int) -> int:
-        method, example = methods[row], examples[row]
-        difference = outcomes.against_greedy(method, example)
-        return difference if difference and segments[row] == (outcomes.left(method, example) or 1) else 0
+        difference = against_greedy(row)
+        return difference if difference and left(row) else 0
 
     return sign
 
@@ -72,14 +70,9 @@ def _number(column: str) -> Callable[[ESMState], Getter]:
 def _text(column: str) -> Callable[[ESMState], Getter]:
     def getter(state: ESMState) -> Getter:
         numbers, texts = state.decisions.column(column), state.decisions.names.texts
-        return lambda row: texts[numbers[row]]
+        return lambda row: "null" if numbers[row] == NULL else texts[numbers[row]]
 
     return getter
-
-
-def _entry(state: ESMState) -> Getter:
-    numbers, texts = state.decisions.column("chosen"), state.decisions.names.texts
-    return lambda row: "null" if numbers[row] == NULL else texts[numbers[row]]
 
 
 def _chosen(state: ESMState) -> Getter:
@@ -151,7 +144,7 @@ _FIELDS = (
            getter=_number("null_ahat"), label="null Â", width=6, justify="right", priority=11),
     _field("chosen", "text", "entry injected, or null", getter=_chosen,
            label="chosen", width=10, priority=2, flex=True),
-    _field("entry", "text", "its id", getter=_entry),
+    _field("entry", "text", "its id", getter=_text("chosen")),
     _field("steered", "flag", "something was injected", getter=_steered),
     _field("layer", "number", "layer injected at", getter=_layer),
     _field("gate", "text", "the rule that decided", getter=_text("gate"),

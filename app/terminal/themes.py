@@ -21,10 +21,7 @@ DARK = Theme(
     variables={
         "block-cursor-background": "#2C4A66",
         "block-cursor-foreground": "#FFFFFF",
-        "block-cursor-text-style": "bold",
         "block-cursor-blurred-background": "#222E3A",
-        "footer-background": "#1E2833",
-        "footer-key-foreground": "#E9B949",
         "footer-description-foreground": "#B7C2CD",
         "input-selection-background": "#56A5E8 35%",
         "border": "#3C6E9F",
@@ -32,7 +29,6 @@ DARK = Theme(
         "scrollbar": "#33475A",
         "scrollbar-background": "#151C24",
         "scrollbar-hover": "#4A6883",
-        "scrollbar-active": "#56A5E8",
     },
 )
 
@@ -52,16 +48,12 @@ LIGHT = Theme(
     variables={
         "block-cursor-background": "#BCD7EE",
         "block-cursor-foreground": "#10151B",
-        "block-cursor-text-style": "bold",
         "block-cursor-blurred-background": "#DCE6EE",
-        "footer-background": "#E4EAF0",
-        "footer-key-foreground": "#8A5A00",
         "footer-description-foreground": "#3B4855",
         "border": "#5D8DB5",
         "border-blurred": "#C4CFD9",
         "scrollbar": "#B4C3D0",
         "scrollbar-background": "#F3F6F8",
         "scrollbar-hover": "#8FA6BA",
-        "scrollbar-active": "#0B63A8",
     },
 )

@@ -79,6 +79,11 @@ def resume_command(run: Path) -> str:
     return f"steer-tui batch --resume {shlex.quote(str(run))}"
 
 
+def kept_line(run: Path, first: str) -> str:
+    """`stopped; kept in outputs/demo/1; to resume: …`. `first`: how the run was left, or nothing."""
+    return f"{first}{'; ' * bool(first)}kept in {run}; to resume: {resume_command(run)}"
+
+
 def file_size(size: int) -> str:
     """Bytes as `98 MB` or `4.7 GB`."""
     return f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{size / 1e6:.0f} MB"

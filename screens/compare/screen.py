@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import ClassVar
 
 from rich.text import Text
 from textual import on, work
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import VerticalScroll
 from textual.getters import query_one
 from textual.widgets import ContentSwitcher, Static
@@ -45,7 +43,7 @@ class CompareScreen(ConsoleScreen[None]):
     """The comparison of the runs in two folders, as their logs were when it was opened."""
 
     CSS_PATH = "screen.tcss"
-    BINDINGS: ClassVar[list[BindingType]] = bindings(COMPARE)
+    BINDINGS = bindings(COMPARE)
     HELP = """\
 # Two runs compared
 

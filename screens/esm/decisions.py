@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import Binding
 from textual.getters import query_one
 
 from app.methods.cases import Cases
@@ -33,13 +33,13 @@ class DecisionsPane(CasesPane):
     """Decisions with a filter line."""
 
     source: DecisionSource
-    BINDINGS: ClassVar[list[BindingType]] = [
+    BINDINGS = [
         Binding("slash", "filter", "Filter", tooltip="Filter the decisions."),
     ]  # fmt: skip
 
     bar = query_one(FilterBar)
 
-    def __init__(self, session: Session, cases: Cases[Any], *, id: str | None = None) -> None:
+    def __init__(self, session: Session, cases: Cases[Any], *, id: str) -> None:
         super().__init__(session, cases, DecisionSource(session.state.esm), id=id)
         self._filter_text = ""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from app.keys.commands import Command
 from screens.method_screen import MethodScreen
+from screens.run_session import engine_state
 
 
 class EvolutionScreen(MethodScreen):
@@ -17,7 +18,7 @@ class EvolutionScreen(MethodScreen):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action == "stop_after":
-            return self.engine_state in ("running", "paused")
+            return engine_state(self.session) in ("running", "paused")
         return super().check_action(action, parameters)
 
     def action_stop_after(self) -> None:

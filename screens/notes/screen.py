@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.getters import query_one
 from textual.widgets import Static
 
@@ -61,7 +60,7 @@ _COLUMNS: Sequence[ListColumn[NoteRow]] = (
 class NotesScreen(ConsoleScreen[None]):
     """The notes of these runs."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings(NOTES_LIST)
+    BINDINGS = bindings(NOTES_LIST)
     HELP = """\
 # Marks and notes
 

@@ -13,7 +13,7 @@ from app.wording.text import duration, how_many, listed
 from app.wording.verdict_text import method_verdict, verdict_sentence, verdicts
 from app.wording.words import STAGE_WORDS, short_method_name
 from engine.events.verdict import SHARE, Verdict
-from engine.run.stage_state import SKIPPED, StageState
+from engine.run.stage_state import SKIPPED
 from screens.method_progress import MethodProgress
 
 MOST_HIGHLIGHTS = 3
@@ -85,14 +85,8 @@ def state_words(progress: MethodProgress) -> str:
         return f"{name}: failed" + (f": {stage.error.what}" if stage.error is not None else "")
     if progress.state == "stopped":
         return f"{name}: stopped, {how_many(stage.done, stage.total, stage.unit)} are kept"
-    return f"{name}, {_how_far(stage)}"
-
-
-def _how_far(stage: StageState) -> str:
-    parts = [how_many(stage.done, stage.total, stage.unit)]
-    if stage.eta is not None:
-        parts.append(f"{duration(stage.eta)} left")
-    return ", ".join(parts)
+    left = "" if stage.eta is None else f", {duration(stage.eta)} left"
+    return f"{name}, {how_many(stage.done, stage.total, stage.unit)}{left}"
 
 
 def _sentences(progress: MethodProgress, state: RunState) -> tuple[str, ...]:

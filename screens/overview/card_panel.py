@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import VerticalScroll
 
 from app.keys.commands import DIALOG, bindings
@@ -24,7 +21,7 @@ from screens.widgets.line_list import LineList
 class CardPanel(SessionPanel):
     """Drawn from the run's log while it is open; ends with the line that is opened."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings(DIALOG), ("q", "close", "")]
+    BINDINGS = [*bindings(DIALOG), ("q", "close", "")]
 
     def __init__(self, session: Session, method: str) -> None:
         super().__init__(session)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import groupby
-from typing import ClassVar
 
 from rich.style import Style
 from rich.text import Text
@@ -21,13 +20,11 @@ _EMPTY, _LEFT_DOTS = 0x2800, 0x47
 class CurveView(Widget):
     """Fills its room: the curve, and a line that says what it is."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"curve-view--dim"}
     DEFAULT_CSS = """
     CurveView {
         height: 5;
         color: $primary;
         &.-empty { display: none; }
-        & > .curve-view--dim { color: $text-muted; }
     }
     """
 
@@ -46,7 +43,7 @@ class CurveView(Widget):
         if self.curve is None:
             return Text()
         width, height = self.content_size
-        return draw_curve(self.curve, width, height, tone(self, "curve-view--dim"))
+        return draw_curve(self.curve, width, height, tone(self, "dim"))
 
 
 def draw_curve(curve: Curve, width: int, height: int, dim: Style | str = "") -> Text:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import ClassVar
 
 from rich.style import Style
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.getters import query_one
 from textual.widgets import Static
 
@@ -35,7 +33,7 @@ _PALETTE = {"dim": Style(dim=True)} | dict.fromkeys(
 class FilesPanel(SessionPanel):
     """Drawn from the run's log while it is open."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings(DIALOG), ("O,q", "close", "")]
+    BINDINGS = [*bindings(DIALOG), ("O,q", "close", "")]
     TITLE_WORD = "Figures and files"
 
     page = query_one(Static)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import Grid
 from textual.getters import query_one
 
@@ -59,8 +58,8 @@ class OverviewScreen(RunScreen):
 
     TITLE_WORD = "Overview"
     CSS_PATH = [Path(__file__).with_name("screen.tcss")]
-    COMPONENT_CLASSES: ClassVar[set[str]] = {f"overview--{name}" for name in _TONES}
-    BINDINGS: ClassVar[list[BindingType]] = bindings(COMMANDS)
+    COMPONENT_CLASSES = {f"overview--{name}" for name in _TONES}
+    BINDINGS = bindings(COMMANDS)
     HELP = """\
 # Overview
 

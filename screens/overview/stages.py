@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.getters import query_one
 
@@ -36,7 +35,7 @@ _KEYS: dict[Choice, str] = {"again": "b", "skip": "-", "last": "Z"}
 class StagesPanel(SessionPanel):
     """Drawn from the run's record, whatever moment of the log is looked at: what is chosen here is for the present."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings(STAGES)
+    BINDINGS = bindings(STAGES)
     TITLE_WORD = "Stages"
     DEFAULT_CSS = """
     StagesPanel {

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import ClassVar
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import Binding
 from textual.getters import query_one
 from textual.widgets import Input, Static
 
@@ -17,7 +16,7 @@ from screens.panels.dialog import Dialog
 class AskScreen(Dialog[str]):
     """The result is the text, or None. `describe(text)`: what enter does; raises ValueError with what is wrong."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
+    BINDINGS = [
         # With priority, since the field has a hidden enter of its own.
         Binding("enter", "accept", "OK", tooltip="Do what the dialog says.", priority=True),
         Binding("escape", "close", "Cancel", tooltip="Change nothing."),

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
 
 from rich.table import Table
 from rich.text import Text
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.widgets import Static
 
 from app.keys.commands import DIALOG, PANEL, RESUME, bindings
@@ -67,7 +65,7 @@ class Fault:
 class ErrorPanel(Dialog[None]):
     """Shows a fault until it is closed. `run`: the folder of the run that failed, which can be resumed from here."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings(PANEL, (RESUME,), DIALOG)
+    BINDINGS = bindings(PANEL, (RESUME,), DIALOG)
 
     def __init__(self, fault: Fault, run: Path | None = None) -> None:
         super().__init__(f"✗ {fault.title}", "-error")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 from rich.table import Table
 from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import ActiveBinding, Binding, BindingType
+from textual.binding import ActiveBinding, Binding
 from textual.dom import DOMNode
 from textual.screen import Screen
 from textual.widgets import Input, Markdown, Static, TextArea
@@ -39,7 +39,7 @@ class HelpScreen(Dialog[None]):
     """Shows the texts of a screen and its focused widget, then the keys bound there; the keys alone that are looked
     for."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
+    BINDINGS = [
         *bindings(DIALOG),
         Binding(
             "slash", "search", "Search", tooltip="Show only the keys whose lines have the words you type."

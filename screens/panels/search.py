@@ -5,11 +5,9 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Sequence
-from typing import ClassVar
 
 from textual import on, work
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.getters import query_one
 from textual.widgets import Input, Static
 from textual.worker import get_current_worker
@@ -40,7 +38,7 @@ COLUMNS: Sequence[ListColumn[ItemMatch]] = (
 class SearchScreen(Dialog[None]):
     """Goes to the place of the chosen row. While the log is read, what was found so far is listed."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings(SEARCH)
+    BINDINGS = bindings(SEARCH)
     DEFAULT_CSS = """
     SearchScreen {
         & > Vertical { height: 90%; max-width: 100%; }

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 from rich.console import RenderableType
 from rich.style import Style
 from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import Binding
 from textual.containers import Vertical
 from textual.getters import query_one
 
@@ -35,7 +35,7 @@ from screens.widgets.tables.virtual_table import VirtualTable
 class CasesPane(Pane):
     """The cases of one kind."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
+    BINDINGS = [
         Binding("slash", "app.find", "Find", tooltip="Find a row of the table by its words."),
         Binding("d", "differ(1)", "Next notable", tooltip="Go to the next case worth seeing."),
         Binding("D", "differ(-1)", "Previous notable", show=False, tooltip="Go to the previous case worth seeing."),
@@ -53,12 +53,7 @@ class CasesPane(Pane):
     """The filter that hides rows, in a kind of cases that has one."""
 
     def __init__(
-        self,
-        session: Session,
-        cases: Cases[Any],
-        source: ItemSource[Any] | None = None,
-        *,
-        id: str | None = None,
+        self, session: Session, cases: Cases[Any], source: ItemSource[Any] | None = None, *, id: str
     ) -> None:
         super().__init__(id=id)
         self.session = session

@@ -12,7 +12,7 @@ from app.table.column import Cell, Column, Tone
 from app.table.difference import difference_cell
 from app.table.filter import Value
 from app.wording.figures import of_unit
-from app.wording.text import duration, how_far
+from app.wording.text import duration
 from app.wording.verdict_text import verdict_sign
 from screens.runs.fields import VALUES, changes_text, gain, headline, methods_text, reached
 from screens.widgets.charts.spark import spark
@@ -75,12 +75,7 @@ def _changes(row: RunRow) -> Cell:
 
 
 def _stage(row: RunRow) -> Cell:
-    if row.state == "finished":
-        return Cell("all stages", "dim")
-    progress = row.progress
-    if not progress.name:
-        return NONE
-    return Cell(f"{progress.name} {how_far(progress.done, progress.total)}", "" if row.working else "dim")
+    return Cell(row.stage_reached, "" if row.working else "dim") if row.stage_reached else NONE
 
 
 def _progress(row: RunRow) -> Cell:

@@ -11,6 +11,9 @@ from screens.runs.keeping import Keeping
 from screens.runs.source import sweep_of
 from screens.widgets.tables.virtual_table import VirtualTable
 
+_ORDERS = {"pause": ("running", "hung"), "continue": ("paused",), "stop": ("running", "hung", "paused")}
+"""The states of a run in which it can be given an order."""
+
 
 class RunCommands(Keeping):
     """The part of the list of runs that asks for something to be done with a run."""
@@ -26,12 +29,8 @@ class RunCommands(Keeping):
         match action:
             case "resume_run":
                 return row is not None and row.resumable
-            case "pause_run":
-                return row is not None and row.state in ("running", "hung")
-            case "continue_run":
-                return row is not None and row.state == "paused"
-            case "stop_run":
-                return row is not None and row.working
+            case "order":
+                return row is not None and row.state in _ORDERS[str(parameters[0])]
             case "show_error":
                 return row is not None and bool(row.status.failure)
             case "trash":
@@ -77,17 +76,12 @@ class RunCommands(Keeping):
         """Ask for a worker."""
         self.post_message(ResumeRequested(self.chosen.path))
 
-    def action_pause_run(self) -> None:
-        """Pause the engine."""
-        self._command("pause")
+    def action_order(self, command: str) -> None:
+        """Pause the engine, end the pause, or stop it."""
+        # With all that watches a run; not before the first paint.
+        from app.runs.command_sender import command_run
 
-    def action_continue_run(self) -> None:
-        """End the pause."""
-        self._command("continue")
-
-    def action_stop_run(self) -> None:
-        """Stop the engine."""
-        self._command("stop")
+        command_run(self.app, self.chosen.status.directory, command)
 
     def action_show_error(self) -> None:
         """Show why it failed."""
@@ -97,16 +91,10 @@ class RunCommands(Keeping):
 
     def action_compare(self) -> None:
         """Ask for the comparison of the two marked runs."""
-        runs = list(self.marked)
+        runs = list(self.source.marked)
         if len(runs) == 1 and self.selected is not None and self.selected.path not in runs:
             runs.append(self.selected.path)
         if len(runs) == 2:
             self.post_message(CompareRequested((runs[0], runs[1])))
         else:
             self.notify("Two runs are compared: mark one with m, go to another one, and press c.")
-
-    def _command(self, command: str) -> None:
-        # With all that watches a run; not before the first paint.
-        from app.runs.command_sender import command_run
-
-        command_run(self.app, self.chosen.status.directory, command)

@@ -68,10 +68,6 @@ class Keeping(RunListing):
         try:
             yield
         except (SteerError, OSError) as error:
-            self.show_error(title, error)
+            from screens.panels.error_panel import ErrorPanel, Fault
 
-    def show_error(self, title: str, error: Exception) -> None:
-        """In a panel that stays until it is closed."""
-        from screens.panels.error_panel import ErrorPanel, Fault
-
-        self.app.push_screen(ErrorPanel(Fault.of_error(title, error)))
+            self.app.push_screen(ErrorPanel(Fault.of_error(title, error)))

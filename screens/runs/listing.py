@@ -93,10 +93,6 @@ class RunListing(ConsoleScreen[None]):
         self._to_select = path.absolute()
         self._go_to_selected()
 
-    def show_only(self, filter_text: str) -> None:
-        """List the runs that match."""
-        self.bar.set(filter_text)
-
     def _go_to_selected(self) -> None:
         if self._to_select is None:
             return
@@ -128,13 +124,10 @@ class RunListing(ConsoleScreen[None]):
             self.arranged()
         self._show_about()
         self._show_title()
-        for error in list(self.runs.unreadable.values()):
-            self._warn_once("A run is not listed", str(error))
-
-    def _warn_once(self, title: str, wrong: str) -> None:
-        if wrong not in self._warned:
-            self._warned.append(wrong)
-            self.notify(wrong, title=title, severity="warning", markup=False, timeout=10)
+        for wrong in map(str, list(self.runs.unreadable.values())):
+            if wrong not in self._warned:
+                self._warned.append(wrong)
+                self.notify(wrong, title="A run is not listed", severity="warning", markup=False, timeout=10)
 
     def arranged(self) -> None:
         """The rows are others: the filter, the order, a mark or the runs themselves have changed."""
@@ -145,11 +138,6 @@ class RunListing(ConsoleScreen[None]):
         self._show_about()
 
     @property
-    def marked(self) -> list[Path]:
-        """The marked runs, in the order in which they were marked."""
-        return self.source.marked
-
-    @property
     def selected(self) -> RunRow | None:
         """The run under the cursor."""
         return self.source.run(self.table.cursor)
@@ -157,7 +145,7 @@ class RunListing(ConsoleScreen[None]):
     # ------------------------------------------------------------ drawing
 
     def _show_title(self) -> None:
-        rows = self.source.rows
+        rows, marked = self.source.rows, self.source.marked
         working = sum(row.working for row in rows)
         count = counted(len(rows), "runs")
         text = Text().append(" steer-tui ", "bold reverse")
@@ -167,7 +155,7 @@ class RunListing(ConsoleScreen[None]):
         parts = [
             f"▶ {working} running" if working else "",
             f"filter {filter_text}: {len(self.source.runs)}" if filter_text else "",
-            f"{len(self.marked)} marked" if self.marked else "",
+            f"{len(marked)} marked" if marked else "",
             f"{counted(len(self.runs.unreadable), 'runs')} not readable" if self.runs.unreadable else "",
         ]
         for part in filter(None, parts):

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
-from textual.binding import BindingType
-
 from app.keys.commands import RUNS, bindings
 from screens.runs.commands import RunCommands
 
@@ -13,7 +9,7 @@ from screens.runs.commands import RunCommands
 class RunsScreen(RunCommands):
     """The list of runs with its keys."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings(RUNS)
+    BINDINGS = bindings(RUNS)
     HELP = """\
 # Runs
 

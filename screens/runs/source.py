@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from pathlib import Path
 
 from app.runs.run_list import RunRow, named
@@ -29,6 +29,7 @@ class RunSource(RowSource):
         self._mark_column = RunColumn("mark", "", 1, help="marked with m", show=self._mark)
         self.rows: list[RunRow] = []
         self.marked: list[Path] = []
+        """In the order in which they were marked."""
         self.expression: Expression | None = None
         self.unfolded: set[Path] = set()
         """Sweeps whose runs are listed."""
@@ -46,41 +47,27 @@ class RunSource(RowSource):
         self.arrange()
 
     def arrange(self) -> None:
-        """Make the rows anew, after the filter or the order have changed."""
+        """Make the rows anew, after the filter or the order have changed. Each heading stands where the first of its
+        runs stood; runs without one are named together, too."""
         matches = kept(self.rows, self.expression)
-        by_heading = self._by_heading(matches)
+        by_heading = _gathered(matches, self._heading_of)
         names = {row.path: row for runs in by_heading.values() for row in named(runs)}
         matches = [names[row.path] for row in matches]
         if (order := self._order) is not None:
             matches.sort(key=lambda row: sort_key(order(row)), reverse=self._reverse)
-        self._shown = self._with_headings(matches)
+        by_place = _gathered(matches, lambda row: self._heading_of(row) or row.path)
+        self._shown = [item for runs in by_place.values() for item in self._with_heading(runs)]
         self.columns = self._columns = self._fitting()
-
-    def _by_heading(self, matches: Sequence[RunRow]) -> dict[Path | None, list[RunRow]]:
-        """The runs under each heading, in their order; under None those that have none."""
-        by_heading: dict[Path | None, list[RunRow]] = {}
-        for row in matches:
-            by_heading.setdefault(self._heading_of(row), []).append(row)
-        return by_heading
 
     def _heading_of(self, row: RunRow) -> Path | None:
         """What it stands under: the folder of its sweep, which has no heading in another order."""
         return None if self._order is not None else sweep_of(row)
 
-    def _with_headings(self, matches: Sequence[RunRow]) -> list[RunRow | Group]:
-        """Each heading stands where the first of its runs stood."""
-        by_heading = self._by_heading(matches)
-        shown: list[RunRow | Group] = []
-        for row in matches:
-            heading = self._heading_of(row)
-            if heading is None:
-                shown.append(row)
-            elif heading in by_heading:
-                shown += self._group(heading, by_heading.pop(heading))
-        return shown
-
-    def _group(self, sweep: Path, runs: list[RunRow]) -> list[RunRow | Group]:
-        """A heading and its runs. While a filter is on, all of a sweep's runs that match are listed."""
+    def _with_heading(self, runs: list[RunRow]) -> list[RunRow | Group]:
+        """A heading and its runs, or a run without one. While a filter is on, all of a sweep's runs that match are
+        listed."""
+        if (sweep := self._heading_of(runs[0])) is None:
+            return [*runs]
         folded = sweep not in self.unfolded and self.expression is None
         group = Group(_sweep_name(runs[0]), tuple(runs), sweep, folded)
         runs.sort(key=lambda run: run.record.run_id)
@@ -152,6 +139,16 @@ class RunSource(RowSource):
     @property
     def words(self) -> list[str]:
         return words(self.expression)
+
+
+def _gathered(
+    rows: Iterable[RunRow], key: Callable[[RunRow], Path | None]
+) -> dict[Path | None, list[RunRow]]:
+    """The rows that have a key in common, in their order."""
+    gathered: dict[Path | None, list[RunRow]] = {}
+    for row in rows:
+        gathered.setdefault(key(row), []).append(row)
+    return gathered
 
 
 def sweep_of(row: RunRow) -> Path | None:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from rich.console import Group, RenderableType
 from rich.style import Style
 from rich.text import Text
 from textual import on, work
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.getters import query_one
 from textual.widgets import Input, Static
 
@@ -46,7 +43,7 @@ and forgets them after some turns: name one fruit, tell me one tool, suggest one
 class ChatPane(Pane):
     """The conversation so far, and a line to type in."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings(COMMANDS)
+    BINDINGS = bindings(COMMANDS)
     DEFAULT_CSS = """
     ChatPane {
         & > DetailPane { height: 1fr; }
@@ -61,7 +58,7 @@ class ChatPane(Pane):
     line = query_one("#chat-mode", Static)
     field = query_one(Input)
 
-    def __init__(self, session: Session, *, id: str | None = None) -> None:
+    def __init__(self, session: Session, *, id: str) -> None:
         super().__init__(id=id)
         self.session = session
         self.mode: str | None = None

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import ClassVar
 
 from rich.text import Text
 from textual import on, work
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import VerticalScroll
 from textual.getters import query_one
 from textual.widgets import Static
@@ -39,7 +37,7 @@ class SweepScreen(ConsoleScreen[None]):
     """The sweep in a folder, read again every second."""
 
     CSS_PATH = "screen.tcss"
-    BINDINGS: ClassVar[list[BindingType]] = bindings(SWEEP)
+    BINDINGS = bindings(SWEEP)
     HELP = """\
 # A sweep
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.text import Text
 from textual import on, work
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import Binding
 from textual.containers import Horizontal
 from textual.getters import query_one
 from textual.widgets import Input, Label, Static, TextArea
@@ -44,7 +44,7 @@ class LongField(TextArea):
 class WhatIfScreen(ConsoleScreen[None]):
     """Asks for what the fields of a choice say. The process that answers belongs to who opened the screen."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings(WHAT_IF)
+    BINDINGS = bindings(WHAT_IF)
     DEFAULT_CSS = """
     WhatIfScreen {
         & > #what-title { height: auto; max-height: 4; padding: 0 1; background: $panel; }

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
 
 from rich.console import RenderableType
 from rich.style import Style
 from textual import events
-from textual.binding import Binding, BindingType
+from textual.binding import Binding
 from textual.geometry import Region, Size
 from textual.message import Message
 from textual.strip import Strip
@@ -40,7 +39,7 @@ class DetailPane(SelfSizedView):
         &:focus { background-tint: $foreground 3%; }
     }
     """
-    BINDINGS: ClassVar[list[BindingType]] = [
+    BINDINGS = [
         Binding("tab", "link(1)", "Id", show=False, tooltip="Choose the next underlined id."),
         Binding(
             "shift+tab", "link(-1)", "Previous id", show=False, tooltip="Choose the previous underlined id."

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import Binding
 from textual.containers import Vertical
 from textual.getters import query_one
 from textual.message import Message
@@ -55,7 +54,7 @@ class FilterBar(Vertical):
         &.-open { display: block; }
     }
     """
-    BINDINGS: ClassVar[list[BindingType]] = [
+    BINDINGS = [
         # With priority, since the field has a hidden enter of its own.
         Binding("enter", "apply", "Apply", tooltip="Keep this filter.", priority=True),
         Binding("escape", "cancel", "Cancel", tooltip="Back to the filter before."),

@@ -10,10 +10,8 @@ class LazyStatic(Static):
     """Drawn again only where it says something else; the screen is laid out anew only where it then needs more or fewer
     lines. A layout takes as long as drawing the whole screen."""
 
-    def __init__(
-        self, content: VisualType = "", *, id: str | None = None, classes: str | None = None
-    ) -> None:
-        super().__init__(content, id=id, classes=classes, markup=False)
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
+        super().__init__(id=id, classes=classes, markup=False)
 
     def update(self, content: VisualType = "", *, layout: bool = True) -> None:
         if _same(content, self.content):

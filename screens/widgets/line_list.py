@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 from rich.text import Text
-from textual.binding import Binding, BindingType
+from textual.binding import Binding
 from textual.widgets import OptionList
 
 
@@ -29,7 +28,7 @@ class LineList(OptionList):
         &:focus > .option-list--option-highlighted { color: $text; background: $primary-muted; text-style: bold; }
     }
     """
-    BINDINGS: ClassVar[list[BindingType]] = [
+    BINDINGS = [
         Binding("enter", "select", "Open", tooltip="Open what the line names."),
         Binding("up,k", "move(-1)", "Line above", show=False, tooltip="To the line above."),
         Binding("down,j", "move(1)", "Line below", show=False, tooltip="To the line below."),

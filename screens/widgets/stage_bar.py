@@ -10,7 +10,6 @@ from textual import events
 from textual.widget import Widget
 
 from app.blocks.bars import bar
-from app.runs.time_left import time_left_short
 from app.wording.stage_words import stage_sign
 from app.wording.text import duration, how_far
 from engine.run import stage_state as stages
@@ -92,7 +91,7 @@ class StageBar(Widget):
         first, last = visible(list(map(len, chips)), shown.index(current), room)
         text = Text("… " if first else "", tone(self, "dim"))
         for stage, chip in zip(shown[first:last], chips[first:last], strict=True):
-            text.append(chip, self._tone(stage) + _click(stage))
+            text.append(chip, self._tone(stage) + Style(meta={"stage": stage.name}))
         return text.append("… " if last < len(shown) else "", tone(self, "dim"))
 
     def _figures(self, stage: StageState, pace: bool = True) -> Text:
@@ -123,7 +122,8 @@ class StageBar(Widget):
         words = [f"ETA {duration(stage.eta)}"] if stage.eta is not None else []
         left = run_time_left(self._session)
         if left is not None and (left.whole is None or left.whole != stage.eta):
-            words.append(time_left_short(left))
+            whole = ": not known yet" if left.whole is None else f" {duration(left.whole)}"
+            words.append(f"all stages{whole}")
         return ", ".join(words)
 
     # ------------------------------------------------------------ the worker
@@ -163,11 +163,6 @@ class StageBar(Widget):
         if stage.active:
             return tone(self, "strong")
         return tone(self, "good" if stage.status == stages.FINISHED else "dim")
-
-
-def _click(stage: StageState) -> Style:
-    """What a click is on."""
-    return Style(meta={"stage": stage.name})
 
 
 def _last_started(shown: list[StageState]) -> StageState:

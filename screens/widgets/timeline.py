@@ -15,7 +15,6 @@ from textual import events
 from textual.timer import Timer
 from textual.widget import Widget
 
-from app.state.event_index import Mark
 from app.wording.text import duration
 from screens.run_session import Session, at_rest, engine_state
 from screens.widgets.tones import tone
@@ -231,13 +230,8 @@ class Timeline(Widget):
         if clock:
             text.append(f"{datetime.fromtimestamp(clock):%Y-%m-%d %H:%M:%S}  ", tone(self, "dim"))
         if mark is not None:
-            text.append(
-                _caption_of(mark), tone(self, {"failure": "bad", "warning": "alert"}.get(mark.kind, "dim"))
-            )
+            words = f"{_SIGNS[mark.kind]} {' '.join(mark.text.split())} (event {mark.seq:,})"
+            text.append(words, tone(self, {"failure": "bad", "warning": "alert"}.get(mark.kind, "dim")))
         text.truncate(max(0, width - len(_KEYS) - 2), overflow="ellipsis")
         text.append(" " * max(2, width - text.cell_len - len(_KEYS)))
         return text.append(_KEYS, tone(self, "dim"))
-
-
-def _caption_of(mark: Mark) -> str:
-    return f"{_SIGNS.get(mark.kind, '')} {' '.join(mark.text.split())} (event {mark.seq:,})"

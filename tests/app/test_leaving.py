@@ -162,11 +162,10 @@ def test_the_console_is_opened_on_what_was_named(tmp_path: Path, monkeypatch: py
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setenv("LINES", "24")
     config, run, outputs = (tmp_path / name for name in ("c.yaml", "run", "outputs"))
-    shell.run_console(config, None, outputs, [run], changes=["a=1"])
-    shell.run_console(run_dir=run, event=0)
-    assert [(one.given, one.event, one.changes) for one in made] == [
-        ((config, None, outputs, [run]), None, ["a=1"]), ((None, run, None, ()), 0, ()),
-    ]  # fmt: skip
+    first = shell.First(config=config, changes=["a=1"]), shell.First(run, 0)
+    shell.run_console(outputs, first[0])
+    shell.run_console(first=first[1])
+    assert [one.given for one in made] == [(outputs, first[0]), (None, first[1])]
     assert "COLUMNS" not in os.environ and "LINES" not in os.environ
 
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from syrupy.assertion import SnapshotAssertion
 
+from app.result_tables import HEADINGS
 from app.wording import words
 from app.wording.stage_words import STAGE_SIGNS
-from app.wording.usage_text import HEADINGS
 from app.wording.verdict_text import verdict_sentence
 from engine.config.esm_methods import METHODS as ESM_METHODS
 from engine.events import Verdict

@@ -122,7 +122,7 @@ def test_from_a_run_that_was_opened_above_another_one_comes_back_to_it(
     console.action_detach()
     assert console.stack == ["list", a.name, "object"] and console.session is first
     assert second.closed and not first.closed
-    console.open_above(b)
+    console._run_requested(RunRequested(b, ""))
     console.close_run()
     assert console.stack == ["list"] and first.closed and console.session is None and console._parents == []
 

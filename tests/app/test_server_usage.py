@@ -8,8 +8,8 @@ import pytest
 from textual.app import App
 
 from app.blocks.block import Block, Facts, Heading, Paragraph, plain
+from app.result_tables import servers, usage_cells
 from app.state.run import RunState
-from app.wording.usage_text import total_cost, usage_cells
 from engine.events import Notice, ServerUsage, StageFailed, StageFinished, StageStarted
 from screens.overview.files import FilesPanel, file_blocks
 from tests.recorded_session import RecordedSession
@@ -26,6 +26,13 @@ MODEL = ServerUsage(
 )  # fmt: skip
 
 
+def title_of(*used: ServerUsage) -> str:
+    state = RunState()
+    for usage in used:
+        state.apply(usage)
+    return servers(state)[0].caption
+
+
 def test_a_row_says_what_was_counted_and_nothing_else() -> None:
     assert usage_cells(JUDGE) == [
         "slsm", "judge", "judge-1 at https://api.example/v1", "1,234", "30", "4", "2,500,000", "90,000", "1:15",
@@ -37,14 +44,14 @@ def test_a_row_says_what_was_counted_and_nothing_else() -> None:
         cost=0.5,
     )  # fmt: skip
     assert usage_cells(mixed)[6:] == ["> 20", "> 2", "0:00", "> 0.5000"]
-    assert total_cost([MODEL]) is None and total_cost([JUDGE, MODEL, mixed]) == pytest.approx(1.75)
+    assert title_of(MODEL) == "Servers" and title_of(JUDGE, MODEL, mixed) == "Servers, total cost 1.7500"
 
 
 def test_servers_that_cost_nothing_have_a_cost_of_zero() -> None:
     """A price of 0 is a price: a server of one's own, whose cost is known."""
     free = ServerUsage(role="model", server="http://127.0.0.1/v1", model="own", answered=3, cost=0.0)
-    assert total_cost([MODEL, free]) == 0.0 and usage_cells(free)[-1] == "0.0000"
-    assert total_cost([]) is None
+    assert title_of(MODEL, free) == "Servers, total cost 0.0000" and usage_cells(free)[-1] == "0.0000"
+    assert servers(RunState()) == []
 
 
 def test_a_copy_of_the_state_keeps_what_was_spent_then() -> None:

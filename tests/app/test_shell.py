@@ -19,7 +19,7 @@ from textual.widgets import Input, Static
 from app.cli import main
 from app.keys.command_palette import BoundCommands
 from app.runs.session import RunSession
-from app.shell import SteerApp
+from app.shell import First, SteerApp
 from engine.run.directory import RunDirectory, inspect
 from screens.evolution.screen import EvolutionScreen
 from screens.leaving import LeaveScreen, WaitingScreen
@@ -54,7 +54,7 @@ def console(tmp_path: Path) -> Iterator[Callable[..., SteerApp]]:
     opened: list[SteerApp] = []
 
     def open_console(config: Path | None = None, run: Path | None = None) -> SteerApp:
-        opened.append(SteerApp(config, run, tmp_path / "outputs"))
+        opened.append(SteerApp(tmp_path / "outputs", First(run=run, config=config)))
         return opened[-1]
 
     yield open_console
@@ -461,7 +461,7 @@ async def test_several_runs_of_a_name_are_listed(make_run: MakeRun, tmp_path: Pa
     record = other.read()
     record.name = "other"
     other.write(record)
-    app = SteerApp(outputs=tmp_path / "outputs", choose_from=[run.path for run in runs])
+    app = SteerApp(tmp_path / "outputs", First(choose_from=[run.path for run in runs]))
     async with app.run_test(size=(80, 24)) as pilot:
         await until(lambda: len(app.home.source.rows) == 3, "the runs")
         await pilot.pause()
@@ -481,7 +481,7 @@ async def test_runs_of_several_experiments_are_listed_together(make_run: MakeRun
         record.name = place.parent.name
         RunDirectory(place).write(record)
     places = sorted((tmp_path / "outputs").glob("experiment */*"))
-    app = SteerApp(outputs=tmp_path / "outputs", choose_from=places[:2])
+    app = SteerApp(tmp_path / "outputs", First(choose_from=places[:2]))
     async with app.run_test(size=(80, 24)) as pilot:
         await until(lambda: len(app.home.source.rows) == 3, "the runs")
         await pilot.pause()
@@ -494,8 +494,8 @@ def test_a_name_of_several_runs_asks_which(
     runs = [make_run("Count") for _ in range(2)]
     opened: list[dict[str, object]] = []
 
-    def opens(config=None, run=None, outputs=None, choose_from=(), **more) -> int:  # type: ignore[no-untyped-def]
-        opened.append({"run": run, "choose": set(choose_from)})
+    def opens(outputs: Path | None, first: First) -> int:
+        opened.append({"run": first.run, "choose": set(first.choose_from)})
         return 0
 
     monkeypatch.setattr("app.shell.run_console", opens)

@@ -14,7 +14,7 @@ from app.keys.refused_keys import RefusedKeys
 from app.runs.client import prepare_resume
 from app.runs.run_list import RunList
 from app.settings import read_theme, settings_file, write_theme
-from app.shell import SteerApp
+from app.shell import First, SteerApp
 from engine.comparison.run_items import read_items
 from engine.errors import RunError
 from engine.run.directory import RECORD_VERSION, RunDirectory
@@ -138,7 +138,7 @@ def test_a_comparison_in_the_console_refuses_it_as_well(later_run: RunDirectory)
 
 
 async def test_a_later_run_is_not_opened(later_run: RunDirectory) -> None:
-    app = SteerApp(run_dir=later_run.path, outputs=later_run.path.parent.parent)
+    app = SteerApp(later_run.path.parent.parent, First(later_run.path))
     async with app.run_test():
         await until(lambda: isinstance(app.screen, ErrorPanel), "the refusal")
         assert app.session is None
@@ -151,7 +151,7 @@ async def test_ctrl_c_asks_before_it_stops_what_was_started_elsewhere(
     run: RunDirectory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("app.leaving._is_running", lambda path: True)
-    app = SteerApp(run_dir=run.path, outputs=run.path.parent.parent)
+    app = SteerApp(run.path.parent.parent, First(run.path))
     async with app.run_test() as pilot:
         await until(lambda: app.session is not None and len(app.screen_stack) == 2, "the run")
         await pilot.press("ctrl+c")
@@ -166,7 +166,7 @@ async def test_ctrl_c_asks_before_it_stops_what_was_started_elsewhere(
 
 async def test_a_second_ctrl_c_detaches(run: RunDirectory, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("app.leaving._is_running", lambda path: True)
-    app = SteerApp(run_dir=run.path, outputs=run.path.parent.parent)
+    app = SteerApp(run.path.parent.parent, First(run.path))
     async with app.run_test() as pilot:
         await until(lambda: app.session is not None and len(app.screen_stack) == 2, "the run")
         await pilot.press("ctrl+c", "ctrl+c")

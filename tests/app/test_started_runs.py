@@ -30,7 +30,7 @@ def run(tmp_path: Path) -> RunDirectory:
 @pytest.fixture
 def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SteerApp]:
     monkeypatch.chdir(tmp_path)
-    app = SteerApp(None, None, tmp_path / "outputs")
+    app = SteerApp(tmp_path / "outputs")
     yield app
     if app.session is not None:
         app.session.close()

@@ -40,7 +40,7 @@ def test_texts_stand_out_from_every_ground(theme: Theme) -> None:
     assert all(contrast(str(theme.foreground), ground) > 10 for ground in grounds)
     signals = [str(getattr(theme, name)) for name in ("primary", "accent", "warning", "error", "success")]
     assert all(contrast(signal, ground) > 4.4 for signal in signals for ground in grounds)
-    named = theme.variables
+    named = theme.to_color_system().generate()  # what is not named follows from the theme's colours
     assert contrast(named["block-cursor-foreground"], named["block-cursor-background"]) > 7
     assert contrast(named["footer-description-foreground"], named["footer-background"]) > 7
     assert contrast(named["footer-key-foreground"], named["footer-background"]) > 4.4
@@ -49,6 +49,7 @@ def test_texts_stand_out_from_every_ground(theme: Theme) -> None:
     )
     assert named["block-cursor-text-style"] == "bold" and named["footer-background"] == theme.panel
     assert named["scrollbar-background"] == theme.surface and named["border"] == theme.secondary
+    assert named["footer-key-foreground"] == theme.accent and named["scrollbar-active"] == theme.primary
 
 
 @pytest.mark.parametrize("theme", (DARK, LIGHT), ids=lambda theme: theme.name)

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from app.export import picture_of
-from app.shell import SteerApp
+from app.shell import First, SteerApp
 from tests.bench.draw_pictures import FIXED, PICTURES, press
 
 SIZE = (110, 32)
@@ -29,7 +29,7 @@ FRAMES: tuple[tuple[tuple[str, ...], float], ...] = (
 
 async def frames(run: Path) -> list[str]:
     """Each frame as an SVG of its own."""
-    app = SteerApp(run_dir=run, outputs=run.parent.parent)
+    app = SteerApp(run.parent.parent, First(run))
     pictures = []
     async with app.run_test(size=SIZE) as pilot:
         while app.session is None or not app.session.caught_up:

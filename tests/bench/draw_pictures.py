@@ -16,7 +16,7 @@ from pathlib import Path
 from textual.pilot import Pilot
 
 from app.export import picture_of
-from app.shell import SteerApp
+from app.shell import First, SteerApp
 
 PICTURES = Path(__file__).resolve().parents[2] / "screens" / "pictures"
 SIZE = (120, 36)
@@ -41,7 +41,7 @@ _WAITS = {"wait": 1.5, "long": 40.0}
 
 async def draw(run: Path, name: str) -> None:
     """One picture, in a console of its own."""
-    app = SteerApp(run_dir=run, outputs=run.parent.parent)
+    app = SteerApp(run.parent.parent, First(run))
     async with app.run_test(size=SIZE) as pilot:
         while app.session is None or not app.session.caught_up:
             await pilot.pause(0.05)

@@ -17,7 +17,7 @@ from pathlib import Path
 from textual.pilot import Pilot
 
 from app.export import picture_of
-from app.shell import SteerApp
+from app.shell import First, SteerApp
 from tests.bench.draw_pictures import press
 
 SIZES = ((80, 24), (140, 40))
@@ -136,7 +136,7 @@ WALKS: dict[str, Walk] = {
 
 async def walk(run: Path, folder: Path, size: tuple[int, int], name: str) -> None:
     """All pictures of a walk, in one console."""
-    app = SteerApp(run_dir=run, outputs=run.parent.parent)
+    app = SteerApp(run.parent.parent, First(run))
     async with app.run_test(size=size) as pilot:
         while app.session is None or not app.session.caught_up:
             await pilot.pause(0.05)

@@ -14,7 +14,7 @@ from rich.console import Console
 
 from app.doctor.server import run_server_doctor
 from app.runs.client import prepare_run
-from app.shell import SteerApp
+from app.shell import First, SteerApp
 from engine.run.directory import RunDirectory
 from engine.run.worker import run_worker
 from tests.console import until
@@ -154,7 +154,7 @@ def test_every_role(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
 async def test_screens_and_what_they_export(tmp_path: Path) -> None:
     with echoing_server(KEY) as server:
         run = worked(tmp_path, server, "slsm, pool")
-    app, exports = SteerApp(None, run.path, tmp_path), run.path / "exports"
+    app, exports = SteerApp(tmp_path, First(run.path)), run.path / "exports"
     seen: set[str] = set()
     async with app.run_test(size=(160, 50)) as pilot:
         await until(

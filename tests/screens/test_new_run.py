@@ -15,7 +15,7 @@ from app.keys.commands import EVERYWHERE, bindings
 from app.runs.configs import find_configs
 from app.runs.start_check import StartCheck
 from app.runs.start_form import Heading, StageBox, StartForm, field_problem_words, split_changes
-from app.shell import SteerApp
+from app.shell import First, SteerApp
 from engine.check.finding import Finding
 from engine.errors import ConfigError, Problem
 from engine.run.directory import RunDirectory
@@ -59,8 +59,7 @@ class NewRunApp(App[None]):
 
 async def test_changes_of_the_command_line_stand_in_the_dialog(tmp_path: Path) -> None:
     """As `steer-tui --config FILE --set online.L=5 'run.name=two words'` gives them."""
-    app = SteerApp(DEMO, outputs=tmp_path)
-    app.changes = ["online.L=5", "run.name=two words"]
+    app = SteerApp(tmp_path, First(config=DEMO, changes=["online.L=5", "run.name=two words"]))
     async with app.run_test(size=(80, 24)):
         await until(lambda: isinstance(app.screen, NewRunScreen) and app.screen.is_mounted, "the dialog")
         dialog = app.screen

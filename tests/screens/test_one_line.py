@@ -56,7 +56,7 @@ class Lines(App[None]):
     def compose(self) -> ComposeResult:
         yield TabLine([Tab("a", LONG)])
         yield ModelLine(self.session)
-        yield ChatPane(self.session)
+        yield ChatPane(self.session, id="talk")
 
 
 async def test_lines_of_widgets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -514,7 +514,7 @@ def test_which_keys_there_are(state: str, offered: str, tmp_path: Path) -> None:
     session.seek(3)
     rest = [key for key in swapped if key not in ("freeze", "replay")]
     assert there() == ["replay", "seek_live", *rest]
-    session.thaw()
+    session.seek(None)
     session.freeze()
     assert there() == ["thaw", "replay", *rest]
 
@@ -691,8 +691,9 @@ KEYS_OF_STATES = {
 
 @pytest.mark.parametrize("state", STATES)
 def test_which_keys_a_state_of_the_engine_has(state: str) -> None:
-    session = SimpleNamespace(stop_requested=False, frozen=False, cursor=None)
-    screen: Any = SimpleNamespace(engine_state=state, session=session, following=False)
+    status = SimpleNamespace(state=state)
+    session = SimpleNamespace(status=status, stop_requested=False, frozen=False, cursor=None)
+    screen: Any = SimpleNamespace(session=session, following=False)
     offered = {key for key in KEYS_OF_STATES if RunScreen.check_action(screen, key, ())}
     assert offered == {key for key, states in KEYS_OF_STATES.items() if state in states}
 
@@ -701,9 +702,8 @@ def test_which_keys_a_state_of_the_engine_has(state: str) -> None:
 def test_which_keys_a_view_has(frozen: bool, cursor: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is frozen already is not frozen again; the way back is there where the view is in the past."""
     monkeypatch.setattr("screens.run_screen.at_rest", lambda session: False)
-    screen: Any = SimpleNamespace(
-        engine_state="running", session=SimpleNamespace(frozen=frozen, cursor=cursor)
-    )
+    session = SimpleNamespace(status=SimpleNamespace(state="running"), frozen=frozen, cursor=cursor)
+    screen: Any = SimpleNamespace(session=session)
     offered = {key for key in ("freeze", "thaw", "seek_live") if RunScreen.check_action(screen, key, ())}
     assert offered == {("thaw" if frozen else "freeze" if cursor is None else "seek_live")}
 

@@ -107,12 +107,8 @@ def _clusters(
             name,
             Span(cluster_words(state, name), "dim"),
             signed(recorded.get(name), 2),
-            Span(signed(last.get(name), 2), _tone(last.get(name), recorded.get(name, 0.0))),
+            Span(signed(delta, 2), "dim" if delta in (None, recorded.get(name, 0.0)) else "strong"),
         )
-        for name in clusters
+        for name, delta in ((name, last.get(name)) for name in clusters)
     ]
     return Table(("cluster", WORDS_HEAD, "own", "yours"), rows, 2)
-
-
-def _tone(delta: float | None, recorded: float) -> Any:
-    return "dim" if delta is None or delta == recorded else "strong"

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
-from textual.binding import Binding, BindingType
+from textual.binding import Binding
 from textual.cache import LRUCache
 from textual.geometry import Region, Size
 from textual.message import Message
@@ -35,7 +34,7 @@ from screens.widgets.tones import tone
 class VirtualTable(SelfSizedView, can_focus=True):
     """A table over a `RowSource`. Call `refresh_rows` when the source has changed."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {
+    COMPONENT_CLASSES = {
         "virtual-table--header",
         "virtual-table--header-column",
         "virtual-table--cursor",
@@ -54,7 +53,7 @@ class VirtualTable(SelfSizedView, can_focus=True):
         & > .virtual-table--match { text-style: bold underline; color: $text-warning; }
     }
     """
-    BINDINGS: ClassVar[list[BindingType]] = [
+    BINDINGS = [
         Binding("up,k", "move(-1)", "Up", show=False, tooltip="Move the cursor to another row."),
         Binding("down,j", "move(1)", "Down", show=False),
         Binding("left,h", "column(-1)", "Column left", show=False, tooltip="Mark another column."),
@@ -110,7 +109,8 @@ class VirtualTable(SelfSizedView, can_focus=True):
         self.sort_column: str | None = None
         self.sort_reverse = False
         self._marked: str | None = None
-        self._cursor_key: Hashable = None
+        self.selected_key: Hashable = None
+        """Of the row under the cursor; None without rows."""
         self._began_at: Hashable = None
         self._shown = 0
         self._looked = False
@@ -131,7 +131,7 @@ class VirtualTable(SelfSizedView, can_focus=True):
         if self.follow:
             self._go(self._shown - 1)
         else:
-            row = self.source.find(self._cursor_key) if self._cursor_key is not None else None
+            row = self.source.find(self.selected_key) if self.selected_key is not None else None
             if row is not None and row != self.cursor:
                 self.scroll_to(y=max(0, row - distance), animate=False)
             self._go(self.cursor if row is None else row, reveal=False)
@@ -153,13 +153,13 @@ class VirtualTable(SelfSizedView, can_focus=True):
     def begin_at(self, row: int) -> None:
         """Put the cursor on the row from which a run that is over is read, instead of following."""
         self._go(row)
-        self.follow, self._began_at = False, self._cursor_key
+        self.follow, self._began_at = False, self.selected_key
         self.call_after_refresh(self._reveal_amid)  # a table that was not shown before has no height yet
 
     @property
     def untouched(self) -> bool:
         """Whether nobody has moved the cursor or sorted: it follows, or stands where it began."""
-        return self.follow or (self._began_at is not None and self._began_at == self._cursor_key)
+        return self.follow or (self._began_at is not None and self._began_at == self.selected_key)
 
     def set_over(self, over: bool) -> None:
         """Whether no more rows come. While they do, or an earlier moment is shown, the newest is followed, unless
@@ -177,11 +177,6 @@ class VirtualTable(SelfSizedView, can_focus=True):
         self.post_message(self.Changed(self))
 
     @property
-    def selected_key(self) -> Hashable:
-        """Key of the row under the cursor; None without rows."""
-        return self._cursor_key
-
-    @property
     def marked_column(self) -> Column | None:
         """The column that `s` sorts by."""
         return next((p.column for p in self._placed if p.column.key == self._marked), None)
@@ -189,8 +184,8 @@ class VirtualTable(SelfSizedView, can_focus=True):
     def _go(self, row: int, reveal: bool = True) -> None:
         row = max(0, min(row, self._shown - 1))
         key = self.source.key(row) if self._shown else None
-        changed = (row, key) != (self.cursor, self._cursor_key)
-        self.cursor, self._cursor_key = row, key
+        changed = (row, key) != (self.cursor, self.selected_key)
+        self.cursor, self.selected_key = row, key
         if reveal:
             self._reveal()
         if changed:

@@ -30,14 +30,14 @@ from app.blocks.block import (
 )
 from app.blocks.html import to_html
 from app.blocks.markdown import to_markdown
-from app.blocks.plots import Interval, curve_plot, interval_plot
+from app.blocks.plots import curve_plot, interval_plot
 from app.blocks.printed import print_blocks
 from app.curves import Series
 from tests.page_text import TextFile
 from tests.screens.test_what_methods_show import block_lines
 
 PLOT = interval_plot(
-    [Interval("a name of more than thirty letters", 0.5, 0.25, 1.0), Interval("alone", -2.0)], 2, True
+    [("a name of more than thirty letters", 0.5, 0.25, 1.0), ("alone", -2.0, None, None)], 2, True
 )
 CURVES = curve_plot(
     [Series("falls", [0, 1, 2], [3.0, 1.0, 2.0]), Series("point", [0], [9.0]),

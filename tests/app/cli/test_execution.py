@@ -10,6 +10,7 @@ import pytest
 
 from app.cli import main
 from app.cli.options import default_config
+from app.shell import First
 from engine.errors import RunError
 from engine.run.directory import RunDirectory
 from tests.kill_and_resume import DEMO
@@ -61,13 +62,12 @@ def test_the_console_opens_the_list_a_dialog_or_a_run(
     main(["some-run"])
     main(["some-run@x@17"])
     lists, config, changed, run, place, event = calls.made
-    rest: dict[str, Any] = {"event": None, "changes": []}
-    assert lists == ((None, None, Path("o")), rest)
-    assert config == ((Path("c.yaml"), None, None), rest | {"changes": ["a=1"]})
-    assert changed == ((INSTALLED, None, None), rest | {"changes": ["a=1", "b=2"]})
-    assert run == ((None, tmp_path / "some-run", None), rest)
+    assert lists == ((Path("o"), First(changes=[])), {})
+    assert config == ((None, First(config=Path("c.yaml"), changes=["a=1"])), {})
+    assert changed == ((None, First(config=INSTALLED, changes=["a=1", "b=2"])), {})
+    assert run == ((None, First(tmp_path / "some-run", changes=[])), {})
     assert place == ((tmp_path / "some-run@x", 17), {})
-    assert event == ((None, tmp_path / "some-run@x", None), rest | {"event": 17})
+    assert event == ((None, First(tmp_path / "some-run@x", 17, changes=[])), {})
 
 
 def test_a_run_that_cannot_be_opened_is_refused_before_the_screen_is_taken(
@@ -91,9 +91,9 @@ def test_a_run_that_cannot_be_opened_is_refused_before_the_screen_is_taken(
         f"{tmp_path}/b@3\n"
     )
     assert not calls.made and main(["name"]) == 0
-    [(given, named)] = calls.made
-    assert given == () and named["choose_from"] == [tmp_path / "b", tmp_path / "c"]
-    assert named["outputs"] == tmp_path.parent, "of OUTPUTS/EXPERIMENT/RUN"
+    [((outputs, first), _)] = calls.made
+    assert first == First(choose_from=[tmp_path / "b", tmp_path / "c"])
+    assert outputs == tmp_path.parent, "of OUTPUTS/EXPERIMENT/RUN"
 
 
 def test_keys_that_are_not_typed_move_nothing(

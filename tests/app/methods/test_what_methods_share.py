@@ -25,7 +25,7 @@ from app.methods.chart import Series, running_mean, with_mean
 from app.methods.overview import Highlight, first_of, running_means
 from app.methods.page import Chart, MethodPage, first_row
 from app.methods.pages import cases_of_events, charts_of, choices_of_events, page_of, pages
-from app.methods.place import History, Place
+from app.methods.place import Place
 from app.methods.source import CaseSource
 from app.methods.what_if import Answer, Answers, answers_of, verdict_line, verdict_of
 from app.state.run import RunState
@@ -147,16 +147,6 @@ def test_the_first_row_that_matches_is_opened() -> None:
         Highlight("2 numbers above four", Place("numbers", 1))
     ]
     assert first_of(CASES, RunState(), lambda row: row > 9, "numbers", "above nine") == []
-
-
-def test_one_comes_back_to_the_last_places_the_newest_first() -> None:
-    history = History()
-    assert history.back() is None
-    for number in range(60):
-        history.leave(Place("t", number))
-    assert len(history) == 51 and [getattr(history.back(), "key", None) for _ in range(52)] == [
-        *range(59, 8, -1), None,
-    ]  # fmt: skip
 
 
 def test_an_event_is_read_where_it_stands_and_of_no_other_kind() -> None:

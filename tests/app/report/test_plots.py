@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from app.blocks.drawing import COLOURS, Dot, Drawing, Label, Line
-from app.blocks.plots import Interval, curve_plot, interval_picture, interval_plot
+from app.blocks.plots import IntervalRow, curve_plot, interval_picture, interval_plot
 from app.curves import apart, thin
 from app.methods.chart import Series
 from app.methods.page import Chart
@@ -31,10 +31,14 @@ def lines(drawing: Drawing | None, style: str) -> list[list[tuple[float, float]]
     ]
 
 
+def dot(name: str, value: float) -> IntervalRow:
+    return name, value, None, None
+
+
 def test_an_interval_reaches_from_its_low_end_to_its_high_end() -> None:
     """0.2 to 0.8 around 0.4, with a 20th of 0.6 (0.03) of room on both sides: the axis from 0.17 to 0.83 has 300 points
     from 190 to 490. So 0.2 stands at 203.6, 0.4 at 294.5, 0.8 at 476.4; the ends have strokes of 8 points."""
-    drawing = interval_plot([Interval("esm", 0.4, 0.2, 0.8)])
+    drawing = interval_plot([("esm", 0.4, 0.2, 0.8)])
     whole, low, high = lines(drawing, "c0")
     assert whole == [(203.6, 11.0), (476.4, 11.0)]
     assert low == [(203.6, 7.0), (203.6, 15.0)] and high == [(476.4, 7.0), (476.4, 15.0)]
@@ -46,7 +50,7 @@ def test_an_interval_reaches_from_its_low_end_to_its_high_end() -> None:
 
 def test_each_value_has_a_row_and_its_own_name() -> None:
     """Rows of 22 points, in the order given."""
-    drawing = interval_plot([Interval("a", 1.0), Interval("b", 0.0)])
+    drawing = interval_plot([dot("a", 1.0), dot("b", 0.0)])
     dots = [(round(mark.x, 1), mark.y) for mark in marks(drawing) if isinstance(mark, Dot)]
     assert dots == [(476.4, 11.0), (203.6, 33.0)]
     names = {mark.text: mark.y for mark in marks(drawing) if isinstance(mark, Label) and mark.anchor == "end"}
@@ -63,13 +67,13 @@ def test_an_interval_that_begins_at_zero_and_a_value_of_zero() -> None:
 
 def test_a_single_value_has_room_in_proportion_to_it() -> None:
     """A tenth of 100 on both sides: from 90 to 110."""
-    texts = {mark.text for mark in marks(interval_plot([Interval("a", 100.0)])) if isinstance(mark, Label)}
+    texts = {mark.text for mark in marks(interval_plot([dot("a", 100.0)])) if isinstance(mark, Label)}
     assert {"90", "95", "100", "105", "110"} <= texts
 
 
 def test_the_line_where_nothing_differs() -> None:
     """-1 to 3 with 0.2 of room, so -1.2 to 3.2 on 300 points: zero stands at 190 + 1.2 / 4.4 × 300."""
-    drawing = interval_plot([Interval("a", 1.0, -1.0, 3.0)], zero=True)
+    drawing = interval_plot([("a", 1.0, -1.0, 3.0)], zero=True)
     assert lines(drawing, "zero") == [[(271.8, 0), (271.8, 28.0)]]
 
 
@@ -97,7 +101,7 @@ def labels(drawing: Drawing | None) -> list[tuple[float, float, str, str]]:
 def test_where_everything_beside_an_interval_stands() -> None:
     """A row of 22 points and 6 of room: the axis' labels stand 11 below 28, in a drawing of 48; names end 10 before
     190, values begin 12 behind 490. 0.17 to 0.83 have ticks at 0.2, 0.4, 0.6 and 0.8, each 90.9 from the last."""
-    drawing = interval_plot([Interval("a name of thirty-one characters", 0.4, 0.2, 0.8)])
+    drawing = interval_plot([("a name of thirty-one characters", 0.4, 0.2, 0.8)])
     assert labels(drawing) == [
         (203.6, 39.0, "0.2", "middle"), (294.5, 39.0, "0.4", "middle"), (385.5, 39.0, "0.6", "middle"),
         (476.4, 39.0, "0.8", "middle"), (180.0, 11.0, "a name of thirty-one characte…", "end"),
@@ -167,7 +171,7 @@ def test_a_curve_that_begins_later_begins_further_right() -> None:
 
 
 def test_half_an_interval_is_none() -> None:
-    for row in (Interval("a", 0.4, low=0.2), Interval("a", 0.4, high=0.8)):
+    for row in (("a", 0.4, 0.2, None), ("a", 0.4, None, 0.8)):
         drawing = interval_plot([row])
         assert lines(drawing, "c0") == [] and labels(drawing)[-1][2] == "0.400"
 

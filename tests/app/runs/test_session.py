@@ -218,7 +218,7 @@ def test_frozen_view_stands_still_while_the_log_goes_on(
         log.write(b"".join(lines[50:120]))
     wait_until(lambda: session.behind == 70, "the events behind the frozen view")
     assert session.frozen and session.state is shown and figures(session.state) == before
-    session.thaw()
+    session.seek(None)
     assert not session.frozen and session.behind == 0 and session.state.seq == 119
 
 

@@ -51,7 +51,7 @@ def test_while_it_is_frozen_only_the_number_of_events_behind_changes(session: Ru
     session._fold_some()
     before = session.revision
     assert session.update() and (session.state.seq, session.behind, session.revision) == (-1, 3, before + 1)
-    session.thaw()
+    session.seek(None)
     assert not session.frozen and session.state.seq == 2
 
 

@@ -171,7 +171,7 @@ async def test_what_cannot_be_compared_says_so(tmp_path: Path) -> None:
 
 async def test_from_the_list_of_runs_to_a_decision_and_back(runs: tuple[Path, Path], tmp_path: Path) -> None:
     """Mark, next, c: two runs that differ in one field are compared in three keys."""
-    app = SteerApp(None, None, tmp_path)
+    app = SteerApp(tmp_path)
     async with app.run_test(size=(100, 30)) as pilot:
         await until(lambda: len(app.home.source.rows) == 2, "the list of runs")
         await pilot.press("c")

@@ -18,7 +18,7 @@ from app.cli import main
 from app.cli.run import at_event
 from app.methods.place import Place
 from app.runs.notes import Entry, Notes, read_notes
-from app.shell import SteerApp
+from app.shell import First, SteerApp
 from engine.errors import RunError
 from engine.events import (
     AnswerJudged,
@@ -72,8 +72,7 @@ def all_events() -> list[Event]:
 
 @asynccontextmanager
 async def opened(run: Path, seq: int | None = None) -> AsyncIterator[tuple[SteerApp, Pilot[None]]]:
-    app = SteerApp(run_dir=run, outputs=run.parent.parent)
-    app.event = seq
+    app = SteerApp(run.parent.parent, First(run, seq))
     async with app.run_test(size=(120, 40)) as pilot:
         yield app, pilot
     if app.session is not None:

@@ -187,7 +187,7 @@ async def test_the_heading_under_the_cursor_says_the_best(make: Make, tmp_path: 
         await pilot.pause()
         assert app.runs.selected is None, "a heading is no run"
         await pilot.press("delete", "m")
-        assert app.asked == [] and app.runs.marked == []
+        assert app.asked == [] and app.runs.source.marked == []
         assert "best       of 2 test runs: demo" in str(app.runs.about.content)
         assert "greedy 60.0% → 90.0%  ▲ +30.0 [24, 36]  accuracy over 200 examples" in str(
             app.runs.about.content

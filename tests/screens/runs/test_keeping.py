@@ -267,10 +267,10 @@ async def test_marks_keep_their_order(outputs: Path) -> None:
         paths = [row.path for row in app.runs.source.runs]
         app.runs.table.go_to(1)
         await pilot.press("m", "g", "m")
-        assert app.runs.marked == [paths[1], paths[0]]
+        assert app.runs.source.marked == [paths[1], paths[0]]
         assert [row.split()[0] for row in app.rows()[:2]] == ["2", "1"]
         await pilot.press("g", "m")
-        assert app.runs.marked == [paths[1]]
+        assert app.runs.source.marked == [paths[1]]
 
 
 async def test_a_run_that_is_gone_is_not_marked_any_more(outputs: Path) -> None:
@@ -280,10 +280,10 @@ async def test_a_run_that_is_gone_is_not_marked_any_more(outputs: Path) -> None:
         await settled(app, pilot)
         paths = [row.path for row in app.runs.source.runs]
         await pilot.press("m", "m")
-        assert app.runs.marked == paths[:2]
+        assert app.runs.source.marked == paths[:2]
         move_to_trash(paths[0])
         await settled(app, pilot)
-        assert app.runs.marked == [paths[1]] and app.rows()[0].split()[0] == "1"
+        assert app.runs.source.marked == [paths[1]] and app.rows()[0].split()[0] == "1"
 
 
 async def test_two_marked_runs_are_compared(outputs: Path) -> None:
@@ -481,19 +481,12 @@ def test_what_can_be_done_with_a_run(state: str, offered: str, make: Make, tmp_p
     pid = 42 if state in ("running", "hung", "paused") else None
     status = replace(row.status, state=state, pid=pid, failure="no disk" * (state == "failed"))
     screen: Any = SimpleNamespace(selected=replace(row, status=status))
-    keys = (
-        "resume_run",
-        "pause_run",
-        "continue_run",
-        "stop_run",
-        "show_error",
-        "trash",
-        "open_sweep",
-        "mark",
-    )
-    assert [key for key in keys if RunCommands.check_action(screen, key, ())] == offered.split()
+    orders = {f"{name}_run": ("order", (name,)) for name in ("pause", "continue", "stop")}
+    others = ("show_error", "trash", "open_sweep", "mark")
+    keys = {"resume_run": ("resume_run", ()), **orders, **{key: (key, ()) for key in others}}
+    assert [key for key in keys if RunCommands.check_action(screen, *keys[key])] == offered.split()
     screen.selected = None
-    assert not any(RunCommands.check_action(screen, key, ()) for key in keys)
+    assert not any(RunCommands.check_action(screen, *key) for key in keys.values())
 
 
 def test_stages_of_which_none_is_at_work_begin_with_the_first(make: Make, tmp_path: Path) -> None:

@@ -320,7 +320,7 @@ async def test_the_title_counts_what_runs_is_marked_and_is_listed(make: Make, tm
         app.runs.source.toggle_mark(rows[0].path)
         app.runs.arranged()
         titles.append(str(app.runs.title_line.content))
-        app.runs.show_only("name:b")
+        app.runs.bar.set("name:b")
         await pilot.pause()
         titles.append(str(app.runs.title_line.content))
     assert titles == [
@@ -391,9 +391,8 @@ def test_what_the_keys_send_and_ask_for(make: Make, monkeypatch: pytest.MonkeyPa
     screen: Any = RunCommands.__new__(RunCommands)
     monkeypatch.setattr(RunCommands, "selected", row)
     monkeypatch.setattr(RunCommands, "app", "the app")
-    screen.action_pause_run()
-    screen.action_continue_run()
-    screen.action_stop_run()
+    for command in ("pause", "continue", "stop"):
+        screen.action_order(command)
     assert sent == [("the app", row.status.directory, command) for command in ("pause", "continue", "stop")]
 
 

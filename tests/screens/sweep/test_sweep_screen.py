@@ -115,7 +115,7 @@ async def test_in_the_list_of_runs_a_sweep_is_a_heading(tmp_path: Path) -> None:
         await pilot.press("up", "space")
         await pilot.pause()
         assert len(app.rows()) == 1 and not app.runs.about.has_class("-empty")
-        app.runs.show_only("state:finished")
+        app.runs.bar.set("state:finished")
         await pilot.pause()
         assert len(app.rows()) == 5 and "filter state:finished: 4 " in str(app.runs.title_line.content)
 

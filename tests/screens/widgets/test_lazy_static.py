@@ -11,12 +11,13 @@ from screens.widgets.lazy_static import LazyStatic
 
 class OneText(App[None]):
     def compose(self) -> ComposeResult:
-        yield LazyStatic(Text("0.5", "green"))
+        yield LazyStatic()
 
 
 async def test_the_same_words_in_another_tone_are_another_text() -> None:
     async with OneText().run_test() as pilot:
         text = pilot.app.query_one(LazyStatic)
+        text.update(Text("0.5", "green"))
         text.update(Text("0.5", "red"))
         assert isinstance(text.content, Text) and text.content.style == "red"
 
@@ -26,11 +27,14 @@ async def test_the_screen_is_laid_out_anew_only_for_more_or_fewer_lines() -> Non
         CSS = "LazyStatic { height: auto; }"
 
         def compose(self) -> ComposeResult:
-            yield LazyStatic("one")
-            yield LazyStatic("below")
+            yield LazyStatic()
+            yield LazyStatic()
 
     async with TwoTexts().run_test() as pilot:
         first, below = pilot.app.query(LazyStatic)
+        first.update("one")
+        below.update("below")
+        await pilot.pause()
         layouts: list[str] = []
         refresh = first.refresh
 
