@@ -10,7 +10,7 @@ from app.wording.text import listed
 from app.wording.words import method_name, short_method_name
 from engine.comparison.comparison import ArmPair
 from engine.comparison.run_items import RunItems
-from engine.comparison.trace import Parting, StepPair
+from engine.comparison.trace import AlignedTraces, StepPair
 
 NO_COMMON_ITEMS = "no common items"
 
@@ -73,19 +73,19 @@ def cells_sentence(arm: ArmPair) -> str:
     )
 
 
-def parting_sentence(parting: Parting) -> str:
+def difference_sentence(traces: AlignedTraces) -> str:
     """Where the two traces part, and from where on the texts differ."""
-    if parting.first is None:
+    if traces.first is None:
         text = "Both runs decided and wrote the same."
     else:
-        pair = parting.steps[parting.first]
+        pair = traces.steps[traces.first]
         text = f"The runs part at {pair.step.title}: {differing(pair)}."
-        if parting.first_text is None:
+        if traces.first_text is None:
             text += " Both wrote the same text."
-        elif parting.first_text != parting.first:
-            text += f" The texts differ from {parting.steps[parting.first_text].step.title} on."
-    if parting.first_weighed is not None:
-        pair = parting.steps[parting.first_weighed]
+        elif traces.first_text != traces.first:
+            text += f" The texts differ from {traces.steps[traces.first_text].step.title} on."
+    if traces.first_weighed is not None:
+        pair = traces.steps[traces.first_weighed]
         text += f" The {pair.step.weighed_as} differs already at {pair.step.title}, with the same decision."
     return text
 

@@ -11,7 +11,7 @@ from engine.comparison.items import Arm, Item
 from engine.comparison.pairing import Paired, pair_items
 from engine.comparison.remarks import remarks
 from engine.comparison.run_items import RunItems, read_items
-from engine.comparison.trace import Parting, align
+from engine.comparison.trace import AlignedTraces, align
 from engine.errors import RunError
 
 BOOTSTRAP_SEED = 0
@@ -38,7 +38,7 @@ class Comparison:
     remarks: list[str]
     arms: list[ArmPair]
 
-    def parting(self, arm: ArmPair, first: Item, second: Item) -> Parting:
+    def traces(self, arm: ArmPair, first: Item, second: Item) -> AlignedTraces:
         """Both traces of an item, and where they part. Raises DataError where a log was changed meanwhile."""
         return align(self.a.steps(arm.a, first), self.b.steps(arm.b, second))
 

@@ -55,7 +55,7 @@ class StepPair:
 
 
 @dataclass(frozen=True)
-class Parting:
+class AlignedTraces:
     """Two traces, aligned. `first`: index of the first step that was decided otherwise, None if there is none;
     `first_weighed`: of the first step before it at which only the probabilities differ; `first_text`: of the first
     step whose text differs, which may come later."""
@@ -74,7 +74,7 @@ class Parting:
         return f"{pair.step.title}: {', '.join(pair.differs)}"
 
 
-def align(a: Sequence[Step], b: Sequence[Step]) -> Parting:
+def align(a: Sequence[Step], b: Sequence[Step]) -> AlignedTraces:
     """The steps of both traces by key, in the order of the longer one, and where they part."""
     mine, other = {step.key: step for step in a}, {step.key: step for step in b}
     longer, shorter = (mine, other) if len(mine) >= len(other) else (other, mine)
@@ -84,7 +84,7 @@ def align(a: Sequence[Step], b: Sequence[Step]) -> Parting:
     before = pairs[:first]
     weighed = next((i for i, pair in enumerate(before) if pair.weighed_otherwise), None)
     written = next((i for i, pair in enumerate(pairs) if pair.written_otherwise), None)
-    return Parting(pairs, first, weighed, written)
+    return AlignedTraces(pairs, first, weighed, written)
 
 
 def _merged(keys: list[str], others: list[str]) -> list[str]:

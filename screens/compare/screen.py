@@ -20,7 +20,7 @@ from app.methods.esm.decisions import decisions_of
 from app.methods.place import Place
 from engine.comparison.comparison import ArmPair, Comparison, compare_runs
 from engine.errors import SteerError
-from screens.compare.trace_blocks import parting_blocks
+from screens.compare.trace_blocks import trace_blocks
 from screens.compare.words import about_items, about_methods, changed_words, title
 from screens.console_screen import ConsoleScreen
 from screens.messages import RunRequested
@@ -172,7 +172,7 @@ scroll them. Numbers that differ by rounding count as equal.
         self._go(_ITEMS)
         self._find_partings(arm)
 
-    @work(thread=True, exclusive=True, group="partings", exit_on_error=False)
+    @work(thread=True, exclusive=True, group="traces", exit_on_error=False)
     def _find_partings(self, arm: ArmPair) -> None:
         comparison = self.comparison
         assert comparison is not None
@@ -181,7 +181,7 @@ scroll them. Numbers that differ by rounding count as equal.
             if arm is not self.arm or not self.is_attached:
                 return  # another method was opened meanwhile, or the screen was closed
             try:
-                words = comparison.parting(arm, a, b).summary
+                words = comparison.traces(arm, a, b).summary
             except SteerError as error:
                 words = f"not readable: {error.what}"
             pairs.append(ItemPair(a, b, words))
@@ -225,12 +225,12 @@ scroll them. Numbers that differ by rounding count as equal.
         if pair is None or arm is None or comparison is None:
             return
         try:
-            parting = comparison.parting(arm, pair.a, pair.b)
+            traces = comparison.traces(arm, pair.a, pair.b)
         except SteerError as error:
             problem = str(error)
             self.detail.show(lambda palette, width: Text(problem, palette["bad"]))
             return
-        blocks = parting_blocks(pair.a, pair.b, parting, self._whole)
+        blocks = trace_blocks(pair.a, pair.b, traces, self._whole)
         self.detail.show(lambda palette, width: draw(blocks, palette, width))
 
     def action_step(self, by: int) -> None:

@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 from app.blocks.block import Beside, Block, Changes, Heading, Paragraph, Span, Writing
-from app.compared.words import differing, parting_sentence
+from app.compared.words import difference_sentence, differing
 from app.wording.figures import fixed, outcome_words
 from engine.comparison.items import Item
-from engine.comparison.trace import Parting, Step, StepPair, Value, same
+from engine.comparison.trace import AlignedTraces, Step, StepPair, Value, same
 
 _ABREAST = 74
 
 
-def parting_blocks(a: Item, b: Item, parting: Parting, whole: bool) -> list[Block]:
+def trace_blocks(a: Item, b: Item, traces: AlignedTraces, whole: bool) -> list[Block]:
     """The item, its two outcomes, and the steps: all of them if `whole`, else from the first that differs."""
-    first = 0 if whole or parting.first is None else parting.first
+    first = 0 if whole or traces.first is None else traces.first
     blocks: list[Block] = [
         Paragraph([Span(a.id, "strong"), "   A ", _outcome(a), "   B ", _outcome(b)]),
-        Paragraph(parting_sentence(parting), "accent"),
+        Paragraph(difference_sentence(traces), "accent"),
         Paragraph(a.question, "dim"),
     ]
     if first:
         steps = f"{first} steps before it are" if first > 1 else "The step before it is"
         blocks.append(Paragraph(f"\n{steps} the same in both; space shows all.", "dim"))
-    for number, pair in enumerate(parting.steps[first:], first):
-        blocks += [_heading(pair, number == parting.first), *_step(pair)]
+    for number, pair in enumerate(traces.steps[first:], first):
+        blocks += [_heading(pair, number == traces.first), *_step(pair)]
     return blocks
 
 

@@ -16,7 +16,7 @@ from app.cli import main
 from app.compared.columns import ITEMS, METHODS, ItemPair
 from app.compared.print_comparison import print_comparison
 from app.compared.tables import changed_fields, method_tables
-from app.compared.words import arm_words, cells_sentence, finding, parting_sentence, run_words
+from app.compared.words import arm_words, cells_sentence, difference_sentence, finding, run_words
 from app.table.column import cell_of
 from engine.comparison.comparison import compare_runs
 from engine.comparison.figures import Figures
@@ -204,10 +204,10 @@ def test_where_two_traces_part() -> None:
     ]
 
     def said(first: int | None, first_text: int | None, first_weighed: int | None = None) -> str:
-        parting: Any = SimpleNamespace(
+        traces: Any = SimpleNamespace(
             steps=steps, first=first, first_text=first_text, first_weighed=first_weighed
         )
-        return parting_sentence(parting)
+        return difference_sentence(traces)
 
     assert said(None, None) == "Both runs decided and wrote the same."
     assert said(0, None) == "The runs part at segment 1: it is only in B. Both wrote the same text."

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.comparison.comparison import compare_runs
-from engine.comparison.trace import Parting
+from engine.comparison.trace import AlignedTraces
 
 Answer = dict[str, Any]
 
@@ -39,16 +39,16 @@ def first_difference(one: Answer, other: Answer) -> int | None:
     return None
 
 
-def parting_at(parting: Parting) -> str | None:
+def parting_at(traces: AlignedTraces) -> str | None:
     """The key of the first step that differs."""
-    return None if parting.first is None else parting.steps[parting.first].step.key
+    return None if traces.first is None else traces.steps[traces.first].step.key
 
 
 def main(first: Path, second: Path) -> None:
     """Compare, and print."""
     told = compare_runs(first, second)
     esm = next(arm for arm in told.arms if arm.a.name == "esm")
-    parts = {a.id: told.parting(esm, a, b) for a, b in esm.paired.pairs}
+    parts = {a.id: told.traces(esm, a, b) for a, b in esm.paired.pairs}
     ours, theirs = answers(first), answers(second)
     both = sorted(ours.keys() & theirs.keys())
     expected = {example: first_difference(ours[example], theirs[example]) for example in both}

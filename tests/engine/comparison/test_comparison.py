@@ -53,8 +53,8 @@ def test_a_run_and_its_copy_are_equal_in_everything(system: str, tmp_path: Path)
         assert arm.figures.n == len(arm.a.items) - arm.paired.unjudged
         assert arm.figures.n == 0 or (arm.figures.difference, arm.figures.low, arm.figures.high) == (0, 0, 0)
         for first, second in arm.paired.pairs:
-            parting = comparison.parting(arm, first, second)
-            assert parting.steps and parting.first is None and parting.first_weighed is None
+            traces = comparison.traces(arm, first, second)
+            assert traces.steps and traces.first is None and traces.first_weighed is None
 
 
 def test_the_outcomes_are_those_of_the_events(tmp_path: Path) -> None:
@@ -122,8 +122,8 @@ def test_the_first_decision_that_differs(tmp_path: Path) -> None:
     assert [(f.name, f.a, f.b) for f in comparison.changed] == [("online.k_scale", "4", "2")]
     arm = comparison.arms[0]
     assert arm.figures.cells == (0, 1, 0, 0) and CELLS[1] == "only A right"
-    parting = comparison.parting(arm, *arm.paired.pairs[0])
-    assert parting.summary == "segment 3: α, text" and parting.first_weighed == 1
+    traces = comparison.traces(arm, *arm.paired.pairs[0])
+    assert traces.summary == "segment 3: α, text" and traces.first_weighed == 1
 
 
 def test_an_example_told_twice_counts_once_and_the_last_time(tmp_path: Path) -> None:

@@ -14,9 +14,9 @@ def step(key: str, text: str = "", probe: float = -0.1, **decided: object) -> St
 def test_the_first_step_that_was_decided_otherwise() -> None:
     a = [step("1", "same"), step("2", "same", probe=-0.5, α=1.0), step("3", "x", α=0.0), step("4", "y")]
     b = [step("1", "same"), step("2", "same", probe=-0.2, α=1.0), step("3", "x", α=2.0), step("4", "z")]
-    parting = align(a, b)
-    assert parting.first == 2 and parting.first_weighed == 1
-    assert parting.summary == "3: α" and parting.steps[3].differs == ("text",)
+    traces = align(a, b)
+    assert traces.first == 2 and traces.first_weighed == 1
+    assert traces.summary == "3: α" and traces.steps[3].differs == ("text",)
 
 
 def test_a_text_may_differ_later_than_what_was_decided() -> None:
@@ -52,9 +52,9 @@ def test_rounding_is_no_difference() -> None:
 def test_a_step_that_one_run_lacks_is_a_difference_in_its_place() -> None:
     a = [step("1"), step("2"), step("answer")]
     b = [step("1"), step("2"), step("3"), step("tail"), step("answer")]
-    for parting, words in ((align(a, b), "only in B"), (align(b, a), "only in A")):
-        assert [pair.step.key for pair in parting.steps] == ["1", "2", "3", "tail", "answer"]
-        assert parting.first == 2 and parting.steps[2].differs == (words,)
+    for traces, words in ((align(a, b), "only in B"), (align(b, a), "only in A")):
+        assert [pair.step.key for pair in traces.steps] == ["1", "2", "3", "tail", "answer"]
+        assert traces.first == 2 and traces.steps[2].differs == (words,)
 
 
 def test_steps_that_either_run_lacks_stand_where_they_were_made() -> None:

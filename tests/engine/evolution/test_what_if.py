@@ -125,9 +125,9 @@ def test_a_difference_to_the_record_is_told(
     ("again", "said"),
     [
         ([5, 6, 7], ""),
-        ([5, 9, 7], "the answers part after 1 of 3 tokens"),
-        ([5, 6], "the answers part after 2 of 3 tokens"),
-        ([5, 6, 7, 8], "the answers part after 3 of 3 tokens"),
+        ([5, 9, 7], "the answers differ after 1 of 3 tokens"),
+        ([5, 6], "the answers differ after 2 of 3 tokens"),
+        ([5, 6, 7, 8], "the answers differ after 3 of 3 tokens"),
     ],
 )
 def test_where_answers_part(what_if: WhatIf, again: list[int], said: str) -> None:
@@ -206,7 +206,7 @@ def test_an_answer_is_given_again_under_its_own_deltas_under_none_and_at_each_sc
     assert asked == [(config.evolution_model, ask(example, config, 1))] * 4
     evolution.answers.add([record("v1", "cb+0.5", iteration=1)])
     found = one.tried(request)
-    assert (found.exact, found.difference) == (False, "the answers part after 1 of 6 tokens")
+    assert (found.exact, found.difference) == (False, "the answers differ after 1 of 6 tokens")
     evolution.answers.add([record("v1", "no", iteration=1, split=BASELINE)])
     asked.clear()
     found = one.tried(request.model_copy(update={"split": BASELINE, "put": {}, "scales": [2.0], "of": 1}))

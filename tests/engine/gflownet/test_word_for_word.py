@@ -175,7 +175,7 @@ def test_what_is_missing_or_does_not_fit(tmp_path: Path, monkeypatch: pytest.Mon
         GivenScores(tmp_path, nobody)
     with pytest.raises(ValueError, match=exactly("policy.hidden 10 is not a multiple of policy.heads 4")):
         _Attention(10, 4)
-    grew = "the retriever's training grew beyond bounds (graphs.embedder): take another embedder, and begin the " \
+    grew = "the retriever's training diverged (graphs.embedder): take another embedder, and begin the " \
            "stage `graphs` again"  # fmt: skip
     with pytest.raises(DataError, match=exactly(grew)):
         _finite(torch.tensor([1.0, float("nan")]))

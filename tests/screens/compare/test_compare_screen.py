@@ -19,12 +19,12 @@ from app.methods.place import Place
 from app.shell import SteerApp
 from engine.comparison.comparison import ArmPair, Comparison
 from engine.comparison.items import Item
-from engine.comparison.trace import Parting, Step, align
+from engine.comparison.trace import AlignedTraces, Step, align
 from engine.errors import DataError
 from engine.events import Event
 from screens.compare import screen as compare
 from screens.compare.screen import CompareScreen
-from screens.compare.trace_blocks import parting_blocks
+from screens.compare.trace_blocks import trace_blocks
 from screens.esm.screen import EsmScreen
 from screens.messages import RunRequested
 from screens.widgets.key_line import keys_of
@@ -247,7 +247,7 @@ def test_the_first_step_that_differs_is_marked(whole: bool) -> None:
     )
     palette = defaultdict(Style)
     console = Console(width=80, file=StringIO())
-    console.print(draw(parting_blocks(item, item, align(a, b), whole), palette, 80))
+    console.print(draw(trace_blocks(item, item, align(a, b), whole), palette, 80))
     lines = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
     marked = [line.split("  ")[0].rstrip() for line in lines if line.startswith("▶")]
     assert marked == ["▶ segment 3"]
@@ -260,10 +260,10 @@ async def test_traces_that_cannot_be_read_say_why(
 ) -> None:
     """In the row, and in the item; the run itself can still be opened."""
 
-    def parting(self: Comparison, arm: object, first: Item, second: Item) -> None:
+    def traces(self: Comparison, arm: object, first: Item, second: Item) -> None:
         raise DataError(what="the log was changed", where="events.jsonl", hint="compare again")
 
-    monkeypatch.setattr(Comparison, "parting", parting)
+    monkeypatch.setattr(Comparison, "traces", traces)
     app = CompareApp(*runs)
     async with app.run_test(size=(200, 60)) as pilot:
         screen = app.compare
@@ -308,12 +308,12 @@ async def test_while_a_methods_items_are_compared_no_other_methods_are_listed(
 ) -> None:
     """Neither those that were listed before, nor those of one that was left before it was done."""
     waits = threading.Event()
-    parting = Comparison.parting
+    traces = Comparison.traces
 
-    def slow(self: Comparison, arm: ArmPair, first: Item, second: Item) -> Parting:
+    def slow(self: Comparison, arm: ArmPair, first: Item, second: Item) -> AlignedTraces:
         if arm.a.name == "greedy":
             waits.wait(60)
-        return parting(self, arm, first, second)
+        return traces(self, arm, first, second)
 
     app = CompareApp(*runs)
     async with app.run_test(size=(100, 30)) as pilot:
@@ -324,7 +324,7 @@ async def test_while_a_methods_items_are_compared_no_other_methods_are_listed(
         await until(lambda: len(screen.item_source) == 3, "the items of esm")
         screen._show_pairs(greedy, [])
         assert len(screen.item_source) == 3 and screen.arm is esm
-        monkeypatch.setattr(Comparison, "parting", slow)
+        monkeypatch.setattr(Comparison, "traces", slow)
         try:
             await pilot.press("escape", "up", "enter")
             await pilot.pause()
@@ -420,14 +420,14 @@ def test_a_method_that_was_left_is_not_compared_to_its_end(left: bool, closed: b
     """Reading the traces of thousands of items takes long; nor is one of a screen that was closed."""
     done: list[str] = []
 
-    def parting(arm: object, first: Item, second: Item) -> SimpleNamespace:
+    def traces(arm: object, first: Item, second: Item) -> SimpleNamespace:
         done.append(first.id)
         return SimpleNamespace(summary="")
 
     items = [Item(name, "", "", 1.0, True) for name in "pqr"]
     arm: Any = SimpleNamespace(paired=SimpleNamespace(pairs=[(item, item) for item in items]))
     screen: Any = SimpleNamespace(
-        comparison=SimpleNamespace(parting=parting), arm=None if left else arm, is_attached=not closed,
+        comparison=SimpleNamespace(traces=traces), arm=None if left else arm, is_attached=not closed,
         app=SimpleNamespace(call_from_thread=lambda show, arm, pairs: show(arm, pairs)),
         _show_pairs=lambda arm, pairs: done.append(str(len(pairs))),
     )  # fmt: skip

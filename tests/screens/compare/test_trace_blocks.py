@@ -17,8 +17,8 @@ from app.compared.words import cells_sentence
 from app.table.column import cell_of
 from engine.comparison.comparison import compare_runs
 from engine.comparison.items import Item
-from engine.comparison.trace import Parting, Step, Value, align
-from screens.compare.trace_blocks import _side, parting_blocks
+from engine.comparison.trace import AlignedTraces, Step, Value, align
+from screens.compare.trace_blocks import _side, trace_blocks
 from screens.compare.words import about_items, about_methods, changed_words
 from tests.two_runs import decided, evaluated, make_run
 
@@ -49,9 +49,9 @@ RIGHT = Item("q1", "How many?", "How many?", 1.0, True)
 DRAWN = Item("q1", "How many?", "How many?", 0.25, None)
 
 
-def lines(a: Item, b: Item, parting: Parting, width: int, whole: bool = True) -> list[str]:
+def lines(a: Item, b: Item, traces: AlignedTraces, width: int, whole: bool = True) -> list[str]:
     console = Console(width=width, no_color=True)
-    drawing = draw(parting_blocks(a, b, parting, whole), defaultdict(Style), width)
+    drawing = draw(trace_blocks(a, b, traces, whole), defaultdict(Style), width)
     rendered = console.render_lines(drawing, console.options.update(width=width))
     return ["".join(segment.text for segment in line).rstrip() for line in rendered]
 
@@ -225,7 +225,7 @@ def test_the_lines_below_the_tables(tmp_path: Path) -> None:
 
 def test_the_tones_of_steps_and_outcomes() -> None:
     """The sign of the first step that differs is picked out; what differs warns, what is the same is dim."""
-    blocks = parting_blocks(RIGHT, DRAWN, align(A, B), True)
+    blocks = trace_blocks(RIGHT, DRAWN, align(A, B), True)
     first: Any = blocks[0]
     assert first.text == [
         Span(RIGHT.id, "strong"), "   A ", Span("✓ right", "good"), "   B ", Span("score 0.250"),

@@ -322,8 +322,8 @@ def test_an_evaluation_on_validation_is_written_down_and_may_end_the_training(
     events: list[Event] = []
     job, judged = sampler_job(tmp_path, events, **changes), list[dict[str, float]]()
     job.training = SimpleNamespace(
-        step=step, finished=finished, stale=2, best=SimpleNamespace(at=10),
-        judge=lambda means: judged.append(means) or step == 20,
+        step=step, finished=finished, evaluations_since_best=2, best=SimpleNamespace(at=10),
+        record_validation=lambda means: judged.append(means) or step == 20,
     )  # fmt: skip
     sampled = SimpleNamespace(sampler=lambda alpha: figures("gflownet", 1.0, 0.5))
     monkeypatch.setattr(job, "_evaluator", lambda split: sampled if split == "validation" else None)
