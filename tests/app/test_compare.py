@@ -318,8 +318,8 @@ def test_which_columns_of_a_comparison_there_is_room_for(tmp_path: Path) -> None
     def shown(columns: Any, width: int) -> str:
         return " ".join(f"{one.column.label}:{one.width}" for one in place(columns, width))
 
-    assert shown(METHODS, 50) == "method:25 finding:15 B−A:6"
-    assert shown(METHODS, 78) == "method:16 finding:15 B−A:6 95% interval:16 p:5 only A:6 only B:6"
+    assert shown(METHODS, 50) == "method:13 finding:15 A:5 B:5 B−A:6"
+    assert shown(METHODS, 78) == "method:18 finding:15 A:5 B:5 B−A:6 95% interval:16 p:5"
     assert shown(METHODS, 140) == (
         "system:9 method:29 finding:15 n:4 A:5 B:5 B−A:6 95% interval:16 p:5 both✓:5 only A:6 only B:6 none✓:5 tokens:9"
     )

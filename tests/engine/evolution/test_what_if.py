@@ -118,7 +118,7 @@ def test_a_difference_to_the_record_is_told(
         what_if, "_recorded_deltas", lambda request: dict.fromkeys(what_if._clusters.names, 0.0) | {"0": 50.0}
     )
     tried = what_if.tried(of(line))
-    assert not tried.exact and "part after" in tried.difference
+    assert not tried.exact and "differ after" in tried.difference
 
 
 @pytest.mark.parametrize(

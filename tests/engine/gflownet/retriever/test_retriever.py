@@ -397,7 +397,7 @@ def test_growth_beyond_bounds_is_named_and_logs_no_nan(folder: Path, monkeypatch
     monkeypatch.setattr(RetrieverSection, "learning_rate", 1e30)
     events: list[Event] = []
     context = StageContext("retriever", small_config(), folder, events.append, lambda: None, None)  # type: ignore[arg-type]
-    with pytest.raises(DataError, match="the retriever.s training diverged"):
+    with pytest.raises(DataError, match="training diverged"):
         TrainRetriever().run(context)
     json.dumps([msgspec.to_builtins(event) for event in events], allow_nan=False)
 
