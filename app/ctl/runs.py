@@ -12,6 +12,7 @@ from app.runs.time_left import time_left_sentence
 from app.wording.text import duration
 from app.wording.words import figures_words
 from engine.run.directory import RunDirectory, inspect
+from engine.run.stage_state import RUNNING, STOPPED
 
 _OF_STAGE = ("status", "seconds", "summary", "files")
 _NOT_STARTED = "not started"
@@ -56,8 +57,13 @@ def show_run(directory: RunDirectory, as_json: bool) -> int:
     if row.time_left is not None:
         write_line(time_left_sentence(row.time_left))
     for name, stage in record.stages.items():
+        open_ended = (
+            stage.status == RUNNING
+        )  # at work, or its worker was killed: the record has only earlier attempts
+        words = STOPPED if open_ended and not row.working else stage.words
+        seconds = stage.seconds + (row.stages[name].elapsed if open_ended else 0.0)
         figures = figures_words(stage.summary)
-        write_line(f"  {stage.words:<14} {name:<13} {duration(stage.seconds):>8}  {figures}".rstrip())
+        write_line(f"  {words:<14} {name:<13} {duration(seconds):>8}  {figures}".rstrip())
     return DONE
 
 

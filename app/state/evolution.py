@@ -8,13 +8,7 @@ from typing import ClassVar, NamedTuple
 from app.state.columns import AppendOnlyList
 from app.state.method import MethodState, Place, row_of
 from engine import events as ev
-
-MINIBATCH, VALIDATION, BASELINE = "minibatch", "validation", "baseline"
-TEST, TEST_PLAIN = "test", "test_plain"
-UNCHANGED = (BASELINE, TEST_PLAIN)
-"""Splits that the unchanged model answers."""
-UNDER_DELTAS = (MINIBATCH, VALIDATION, TEST)
-"""Every other split is answered without deltas, and belongs to no iteration."""
+from engine.evolution.splits import BASELINE, MINIBATCH, UNCHANGED, UNDER_DELTAS, VALIDATION
 
 
 class AnswerRow(NamedTuple):

@@ -10,19 +10,9 @@ import msgspec
 
 from engine.config.evolution import EvolutionSection
 from engine.evolution.scoring.score import Outcome
+from engine.evolution.splits import BASELINE, MINIBATCH, ON_TEST, VALIDATION, brief_split
 from engine.files import append_jsonl, recover_jsonl, recover_records
 from engine.servers.spent import Spent
-
-MINIBATCH, VALIDATION, BASELINE = "minibatch", "validation", "baseline"
-TEST, TEST_PLAIN, TEST_BRIEF = "test", "test_plain", "test_brief"
-"""The test set under the best deltas, without any processor, and without processor after the best request for short
-answers: asked once, at the end."""
-ON_TEST = (TEST, TEST_PLAIN, TEST_BRIEF)
-
-
-def brief_split(number: int) -> str:
-    """The validation set without processor, after request `number` (from 0) for short answers."""
-    return f"brief_{number + 1}"
 
 
 def split_sizes(section: EvolutionSection) -> dict[str, int]:

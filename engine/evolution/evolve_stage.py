@@ -7,7 +7,6 @@ from msgspec.structs import asdict
 from engine.errors import SteerError
 from engine.events import EvolutionBegan, IterationBegan, IterationFinished
 from engine.evolution import layout
-from engine.evolution.answers import BASELINE, MINIBATCH, VALIDATION
 from engine.evolution.deltas import Deltas, write_deltas
 from engine.evolution.evolution_run import EvolutionRun
 from engine.evolution.history import Iteration, write_history
@@ -18,6 +17,7 @@ from engine.evolution.reflectors.reflection import reflect
 from engine.evolution.report import write_report
 from engine.evolution.scoring.score import CORRECTNESS_WEIGHT, SHORTNESS_WEIGHT, Score
 from engine.evolution.scoring.split_evaluator import SplitEvaluator
+from engine.evolution.splits import BASELINE, MINIBATCH, VALIDATION
 from engine.files import write_atomic
 from engine.run.stage import StageContext, StageResult
 

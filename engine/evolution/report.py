@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from engine.events import MethodCompared, without_envelope
 from engine.evolution import layout
-from engine.evolution.answers import BASELINE, TEST, TEST_BRIEF, TEST_PLAIN, AnswerRecord, Key, brief_split
+from engine.evolution.answers import AnswerRecord, Key
 from engine.evolution.evolution_run import EvolutionRun
 from engine.evolution.history import Iteration
 from engine.evolution.scoring.baselines import Tried, best_of, tried_caps
@@ -28,6 +28,7 @@ from engine.evolution.scoring.comparison import (
 )
 from engine.evolution.scoring.score import Outcome
 from engine.evolution.scoring.split_evaluator import SplitEvaluator
+from engine.evolution.splits import BASELINE, TEST, TEST_BRIEF, TEST_PLAIN, brief_split
 from engine.evolution.verdict import evolution_verdict
 from engine.files import csv_text, write_atomic
 from engine.run.stage import StageResult

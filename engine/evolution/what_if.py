@@ -16,7 +16,7 @@ from engine.config.section import Finite, NonNegativeInt, Section
 from engine.errors import DataError
 from engine.events import AnswerTried, OtherAnswer
 from engine.evolution import layout
-from engine.evolution.answers import BASELINE, ON_TEST, TEST_BRIEF, TEST_PLAIN, AnswerRecord, brief_split
+from engine.evolution.answers import AnswerRecord
 from engine.evolution.clusters.cluster_map import load_cluster_map
 from engine.evolution.deltas import Deltas, check_deltas, zero_deltas
 from engine.evolution.from_config import make_judge
@@ -25,6 +25,7 @@ from engine.evolution.judges.judge import judge_with_retries
 from engine.evolution.processor import LoadedProcessor, processor_source
 from engine.evolution.questions import ask, load_splits
 from engine.evolution.scoring.comparison import BRIEF
+from engine.evolution.splits import ON_TEST, TEST_BRIEF, UNDER_DELTAS, brief_split
 from engine.files import read_records
 from engine.lm.model_server import ModelAnswer, answer_questions
 from engine.run.stage import StageContext
@@ -112,7 +113,7 @@ class WhatIf:
 
     def _recorded_deltas(self, request: WhatIfRequest) -> Deltas | None:
         """What the recorded answer was given under; None where no processor was at work."""
-        return None if _is_plain(request.split) else self._iteration(request.iteration).deltas
+        return self._iteration(request.iteration).deltas if request.split in UNDER_DELTAS else None
 
     def _suffix(self, split: str) -> str:
         """The request for a short answer that was put after the question."""
@@ -178,13 +179,8 @@ class WhatIf:
         return result, answer
 
 
-def _is_plain(split: str) -> bool:
-    """Whether answers of this split are given without a processor."""
-    return split in (BASELINE, TEST_PLAIN, TEST_BRIEF) or split.startswith(brief_split(0)[:-1])
-
-
 def _run_words(request: WhatIfRequest) -> str:
-    if _is_plain(request.split):
+    if request.split not in UNDER_DELTAS:
         return "no deltas, as in the run"
     where = "the best iteration" if request.split in ON_TEST else f"iteration {request.iteration}"
     return f"the deltas of {where}"

@@ -21,8 +21,9 @@ from typing import Any
 from engine.esm import layout as esm_layout
 from engine.events import ConversationAnswered, LeversTried, PathsTried
 from engine.evolution import layout as evolution_layout
-from engine.evolution.answers import VALIDATION, AnswerRecord
+from engine.evolution.answers import AnswerRecord
 from engine.evolution.history import read_history
+from engine.evolution.splits import VALIDATION
 from engine.files import read_jsonl, read_records
 from engine.gflownet import layout as gflownet_layout
 from engine.pool import layout as pool_layout

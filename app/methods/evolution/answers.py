@@ -25,12 +25,13 @@ from app.methods.cases import Cases
 from app.methods.cells import outcome_cell, turned_cell
 from app.methods.evolution.clusters import WORDS_HEAD, cluster_words
 from app.methods.source import CaseSource
-from app.state.evolution import UNCHANGED, UNDER_DELTAS, AnswerRow, EvolutionState
+from app.state.evolution import AnswerRow, EvolutionState
 from app.state.run import RunState
 from app.table.column import Cell, ListColumn, Tone
 from app.wording.figures import outcome_words, signed
 from app.wording.text import counted
 from engine.events import AnswerJudged
+from engine.evolution.splits import UNCHANGED, UNDER_DELTAS
 
 _EMPTY = """There are no answers yet.
 

@@ -22,10 +22,11 @@ from app.methods.what_if import (
     whole,
     words_of,
 )
-from app.state.evolution import UNDER_DELTAS, EvolutionState
+from app.state.evolution import EvolutionState
 from app.wording.figures import signed
 from app.wording.text import counted
 from engine.events import AnswerJudged, AnswerTried, OtherAnswer
+from engine.evolution.splits import UNDER_DELTAS
 
 _HELP = """\
 # What if: other deltas

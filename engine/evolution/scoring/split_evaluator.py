@@ -11,13 +11,14 @@ import msgspec
 from engine.errors import SteerError
 from engine.events import AnswerJudged, AnswersScored, ServerChanged
 from engine.evolution import layout
-from engine.evolution.answers import BASELINE, MINIBATCH, ON_TEST, VALIDATION, AnswerRecord, CutVerdict
+from engine.evolution.answers import AnswerRecord, CutVerdict
 from engine.evolution.deltas import Deltas
 from engine.evolution.evolution_run import EvolutionRun
 from engine.evolution.judges.judge import Verdict, judge_with_retries
 from engine.evolution.processor import generate_processor
 from engine.evolution.questions import ask
 from engine.evolution.scoring.score import Outcome, Score, score
+from engine.evolution.splits import BASELINE, MINIBATCH, ON_TEST, VALIDATION
 from engine.lm.model_server import ModelAnswer
 from engine.run.keyed_records import KeyedRecords
 from engine.servers.side_by_side import Calls, for_each_side_by_side

@@ -88,7 +88,14 @@ def test_a_run_at_work(ctl: Ctl, tmp_path: Path) -> None:
     _, lines, _ = ctl("show", str(run.path))
     assert lines[0] == f"working/{status.run_id}: running" and lines[3] == "about 0:15 left"
     assert lines[2].startswith("worker: ") and lines[2].endswith(", at eval 10/40")
+    record = run.read()
+    record.stages["eval"] = StageRecord(status="running", seconds=60.0)
+    run.write(record)
+    assert ctl("show", str(run.path))[1][-1] == "  running        eval              1:05"
     lock.release()
+    assert (
+        ctl("show", str(run.path))[1][-1] == "  stopped        eval              1:05"
+    )  # its worker was killed
 
 
 def test_a_run_that_has_just_begun_a_stage_is_at_it(ctl: Ctl, tmp_path: Path) -> None:

@@ -21,7 +21,6 @@ from engine.events import (
     ServerChanged,
 )
 from engine.evolution import from_config, layout
-from engine.evolution.answers import BASELINE, MINIBATCH, ON_TEST, TEST, TEST_BRIEF, TEST_PLAIN, VALIDATION
 from engine.evolution.clusters.cluster_map import load_cluster_map
 from engine.evolution.deltas import read_deltas
 from engine.evolution.evolve_stage import Evolve
@@ -30,6 +29,7 @@ from engine.evolution.plot import draw
 from engine.evolution.processor import expected_row
 from engine.evolution.processors.check import check_processor
 from engine.evolution.scoring.score import Outcome, score
+from engine.evolution.splits import BASELINE, MINIBATCH, ON_TEST, TEST, TEST_BRIEF, TEST_PLAIN, VALIDATION
 from engine.files import read_jsonl
 from engine.lm.loading.load import load_model
 from engine.lm.protocol import LanguageModel

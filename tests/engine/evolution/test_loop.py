@@ -20,7 +20,6 @@ from engine.events import (
     StageStarted,
 )
 from engine.evolution import layout
-from engine.evolution.answers import MINIBATCH
 from engine.evolution.deltas import read_deltas, write_deltas
 from engine.evolution.evolve_stage import Evolve, _Loop
 from engine.evolution.history import History, read_history, write_history
@@ -32,6 +31,7 @@ from engine.evolution.reflectors.reflector import (
     ReflectorInput,
     ReflectorReply,
 )
+from engine.evolution.splits import MINIBATCH
 from engine.run.gate import StopRequested
 from engine.run.stage import StageResult
 from engine.servers.spent import Spent

@@ -12,12 +12,12 @@ import pytest
 
 from engine.events import AnswerJudged, AnswersScored, MethodCompared
 from engine.evolution import layout
-from engine.evolution.answers import BASELINE, TEST_BRIEF
 from engine.evolution.history import History
 from engine.evolution.report import write_report
 from engine.evolution.scoring import split_evaluator
 from engine.evolution.scoring.comparison import Method, compare
 from engine.evolution.scoring.score import Outcome, score
+from engine.evolution.splits import BASELINE, TEST_BRIEF
 from engine.run.stage import StageResult
 from engine.servers.spent import Spent
 from tests.engine.evolution.test_split_evaluator import ByHand, iteration, record

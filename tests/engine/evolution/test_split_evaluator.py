@@ -16,16 +16,7 @@ from engine.config.models.model import ModelSection
 from engine.config.run import RunSection
 from engine.events import AnswerJudged, AnswersScored, Event, Notice, StageProgress
 from engine.evolution import layout
-from engine.evolution.answers import (
-    BASELINE,
-    MINIBATCH,
-    ON_TEST,
-    VALIDATION,
-    AnswerFile,
-    AnswerRecord,
-    brief_split,
-    split_sizes,
-)
+from engine.evolution.answers import AnswerFile, AnswerRecord, split_sizes
 from engine.evolution.clusters.cluster_map import NO_CLUSTER, ClusterMap
 from engine.evolution.clusters.descriptions import ClusterDescription
 from engine.evolution.deltas import zero_deltas
@@ -36,6 +27,7 @@ from engine.evolution.questions import ask
 from engine.evolution.reflectors.prompt import Prompts
 from engine.evolution.scoring.score import Outcome, score
 from engine.evolution.scoring.split_evaluator import SplitEvaluator
+from engine.evolution.splits import BASELINE, MINIBATCH, ON_TEST, VALIDATION, brief_split
 from engine.files import read_jsonl
 from engine.lm.loading.load import load_model
 from engine.lm.model_server import ModelAnswer, ModelQuestion, OnAnswer

@@ -17,11 +17,12 @@ from engine.config.run import RunSection
 from engine.errors import DataError
 from engine.events import AnswerTried, OtherAnswer
 from engine.evolution import layout
-from engine.evolution.answers import BASELINE, VALIDATION, AnswerRecord
+from engine.evolution.answers import AnswerRecord
 from engine.evolution.clusters.clusters_stage import BuildClusters
 from engine.evolution.evolve_stage import Evolve
 from engine.evolution.history import History, read_history, write_history
 from engine.evolution.questions import ask
+from engine.evolution.splits import BASELINE, VALIDATION
 from engine.evolution.what_if import WhatIf, WhatIfRequest
 from engine.files import read_jsonl
 from engine.lm.loading.load import load_model

@@ -445,7 +445,8 @@ def test_an_answer_under_other_deltas_in_words(tmp_path: Path) -> None:
     record: Any = SimpleNamespace(token_ids=[1, 2, 3], answer="x")
     for tokens, text, words in (
         ([1, 2, 3], "x", ""), ([1, 5, 3], "y", "the answers differ after 1 of 3 tokens"),
-        ([1, 2], "y", "the answers differ after 2 of 3 tokens"), ([1, 2, 3], "y", "the answers differ after 3 of 3 tokens"),
+        ([1, 2], "y", "the answers differ after 2 of 3 tokens"),
+        ([1, 2, 3], "y", "the answers differ after 3 of 3 tokens"),
     ):  # fmt: skip
         again: Any = SimpleNamespace(tokens=tokens, text=text)
         assert one._difference(record, again) == words
