@@ -16,8 +16,9 @@ Programs ask the model here as they would ask OpenAI's, and the levers that the 
 
 *Server* has the address, the file with the key, a command to try, how busy the server is, and the levers: those that
 are *always* used unless a request says otherwise, those that a request may ask for, and why the others do not fit.
-*Requests* has a row for each request that has ended: its answer, how many segments were steered, and a sentence for
-each lever. The screen *ESM* of the same run shows every decision while it is taken, with the question beside it.
+*Requests* has a row for each request that has ended (with `n` for each answer): its answer, how many segments were
+steered, and a sentence for each lever. The screen *ESM* of the same run shows every decision while it is taken, with
+the question beside it.
 
 A pause lets all requests wait; a stop ends the server, and whoever waits gets an error. Resuming the run opens it again
 at the same address, with the same key.
