@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import mmap
+import struct
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -22,6 +23,7 @@ from engine.errors import ModelError
 from engine.lm.loading import gguf_weights, pretrained
 from engine.lm.loading.gguf_file import gguf_file
 from engine.lm.loading.gguf_reader import _check_count, reading
+from engine.lm.loading.int8_linear import Int8Weights
 from engine.lm.loading.load import load_model
 from engine.lm.loading.model_size import model_size
 from engine.lm.loading.pretrained import load_pretrained, load_text_side, model_fingerprint
@@ -172,6 +174,44 @@ def test_the_header_is_read_as_by_the_package(file: Path) -> None:
         assert (fields[name].types, fields[name].contents()) == (field.types, field.contents()), name
 
 
+@pytest.mark.parametrize("order", ["<", ">"])
+def test_arrays_of_every_kind_are_read_as_by_the_package(order: str, tmp_path: Path) -> None:
+    """Empty ones and arrays of arrays, too, which the package gives as one; in a file of either order of bytes."""
+
+    def packed(form: str, *values: float) -> bytes:
+        return struct.pack(order + form, *values)
+
+    def text(value: str) -> bytes:
+        return packed("Q", len(value)) + value.encode()
+
+    fields = [
+        text("empty") + packed("IIQ", 9, 4, 0),
+        text("numbers") + packed("IIQ3f", 9, 6, 3, 0.5, 1, -2),
+        text("rows") + packed("IIQ", 9, 9, 2) + packed("IQ2I", 4, 2, 7, 8) + packed("IQI", 4, 1, 9),
+        text("words") + packed("IIQ", 9, 8, 2) + text("a") + text("bc"),
+    ]
+    file = tmp_path / "arrays.gguf"
+    file.write_bytes(b"GGUF" + packed("IQQ", 3, 0, len(fields)) + b"".join(fields))
+    expected = gguf.GGUFReader(file).fields
+    with reading(file) as whole:
+        found = whole().fields
+    contents = {"empty": [], "numbers": [0.5, 1, -2], "rows": [7, 8, 9], "words": ["a", "bc"]}
+    assert {name: found[name].contents() for name in contents} == contents
+    assert {name: found[name].types for name in contents} == {name: expected[name].types for name in contents}
+
+
+def test_another_file_is_read_as_ever_and_the_package_is_left_as_it_was(file: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.gguf"
+    other.write_bytes(b"GGUF" + struct.pack("<IQQ", 3, 0, 0))
+    before = gguf.GGUFReader, gguf.get_tensor_name_map
+    with reading(file) as whole:
+        link = tmp_path / "link.gguf"
+        link.symlink_to(file)
+        assert gguf.GGUFReader(link) is whole() and whole().tensors
+        assert type(gguf.GGUFReader(other)) is before[0] and gguf.GGUFReader(other).tensors == []
+    assert (gguf.GGUFReader, gguf.get_tensor_name_map) == before
+
+
 def test_what_was_read_of_all_parts_is_given_back(parts: list[Path]) -> None:
     advised: list[tuple[str, int]] = []
 
@@ -204,6 +244,48 @@ def test_every_type_is_unpacked_as_by_the_package(kind: Any, monkeypatch: pytest
         unpacked = gguf_weights.FileWeight(reader, packed, None, dtype, "weight")[...]
         assert unpacked.dtype == dtype and unpacked.shape == (3, 2 * block)
         np.testing.assert_array_equal(unpacked.float().numpy(), expected.float().numpy())
+
+
+def test_a_row_that_is_longer_than_a_piece_is_unpacked_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gguf_weights, "CHUNK", 4)
+    numbers = torch.empty(2, 5)
+    data = np.arange(10, dtype=np.float32).reshape(2, 5)
+    gguf_weights._unpack(SimpleNamespace(data=data, tensor_type=GGMLQuantizationType.F32), numbers)
+    assert numbers.tolist() == [[0, 1, 2, 3, 4], [5, 6, 7, 8, 9]]
+
+
+def test_weights_are_rounded_to_8_bits_as_they_are_in_the_file(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not first to the number type of the model that the others go into."""
+    monkeypatch.setattr(pretrained, "check_int8", lambda device: None)
+    monkeypatch.setattr(pretrained, "round_linear_layers", lambda model, weights: kept.update(weights))
+    monkeypatch.setattr(pretrained, "pick_dtype", lambda *args: (torch.bfloat16, ""))
+    kept: dict[str, Int8Weights] = {}
+    load_pretrained(str(file), "cpu", "int8")
+    name = "model.layers.1.mlp.up_proj.weight"
+    there = {one.name: np.array(one.data) for one in gguf.GGUFReader(file).tensors}["blk.1.ffn_up.weight"]
+    expected = Int8Weights(torch.from_numpy(there))
+    assert torch.equal(kept[name].numbers, expected.numbers)
+    assert torch.equal(kept[name].scales, expected.scales)
+
+
+def test_a_tensor_that_the_model_has_no_place_for_is_left_out(
+    folder: Path, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Llama 3.1's files have a table of rotary frequencies, which the configuration says as well."""
+    write = gguf.GGUFWriter.write_header_to_file
+
+    def with_one_more(writer: Any) -> None:
+        writer.add_tensor("rope_freqs.weight", np.ones(4, dtype=np.float32))
+        write(writer)
+
+    expected = load_pretrained(str(file), "cpu", "float32").model.state_dict()
+    monkeypatch.setattr(gguf.GGUFWriter, "write_header_to_file", with_one_more)
+    more = write_gguf(folder, tmp_path / "more.gguf")
+    found = load_pretrained(str(more), "cpu", "float32").model.state_dict()
+    assert found.keys() == expected.keys()
+    assert all(torch.equal(found[name], tensor) for name, tensor in expected.items())
 
 
 class _Changing(TensorProcessor):

@@ -127,6 +127,7 @@ def test_a_header_that_says_too_much_is_damaged_or_cut(check: Callable[[bytes], 
     for content in (
         field + struct.pack("<IQ", 4, 3) + bytes(8),
         field + struct.pack("<IQ", 9, 1) * 5000,
+        field + struct.pack("<IQ", 8, 2) + struct.pack("<Q", 2**63) + bytes(16),
         b"GGUF" + struct.pack("<IQQ", 3, 2**63, 2**63),
         gguf_bytes().replace(struct.pack("<IIQ", 9, 8, 2), struct.pack("<IIQ", 9, 8, 2**60)),
         gguf_bytes().replace(struct.pack("<IIQ", 9, 8, 2), struct.pack("<IIQ", 9, 4, 2**60)),
@@ -139,6 +140,14 @@ def test_a_header_that_says_too_much_is_damaged_or_cut(check: Callable[[bytes], 
     ):
         with pytest.raises(ModelError, match="or the header is damaged"):
             check(content)
+
+
+def test_a_tensor_that_lies_beyond_all_files_is_cut_off(check: Callable[[bytes], None]) -> None:
+    """The end of the last tensor is no number of 64 bits any more."""
+    infos = struct.pack("<IQ", 8, 4 * 32 * 4)
+    assert gguf_bytes().count(infos) == 1
+    with pytest.raises(ModelError, match=f"has {WHOLE} of its {DATA + 2**64 - 32 + 3 * 34:,} bytes"):
+        check(gguf_bytes().replace(infos, struct.pack("<IQ", 8, 2**64 - 32)))
 
 
 @pytest.mark.parametrize(
