@@ -16,7 +16,7 @@ from engine.lm.protocol import Branch, Completion, Request, Sampling, Steer, Wor
 from engine.lm.transformers.model import TransformersModel
 from tests.engine.lm.conftest import Pair
 from tests.engine.lm.same import assert_same
-from tests.engine.lm.test_generate import random_requests
+from tests.engine.lm.test_generate import only, random_requests
 
 
 class Stopped(Exception):
@@ -91,6 +91,17 @@ def test_whatever_a_text_can_be_left_in_occurs(model: TransformersModel) -> None
     assert {text.ended != "" for text in pending} == {True, False}
     assert min(len(text.tokens) for text in texts) == 1
     assert_same(model.generate(begun), model.generate([replace(request, begun=None) for request in begun]))
+
+
+def test_what_was_left_is_not_changed_by_going_on(model: TransformersModel) -> None:
+    needle = model.tokenizer.decode([5])
+    request = Request([1, 2], Sampling(6), capture_layers=(1,), capture_after=needle)
+    begun: dict[int, Completion] = {}
+    with pytest.raises(Stopped):
+        Worker(model, 5).model.generate([request], logits_processor=only(5), unfinished=begun.__setitem__)
+    (whole,) = model.generate([replace(request, begun=begun[0])], logits_processor=only(5))
+    assert (begun[0].tokens, begun[0].state_ends) == ([5] * 3, [1, 2, 3])
+    assert (whole.tokens, whole.state_ends) == ([5] * 6, [1, 2, 3, 4, 5, 6])
 
 
 def keeping(worker: Worker, folder: Path) -> KeepingModel:

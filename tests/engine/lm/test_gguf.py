@@ -21,7 +21,7 @@ from engine.check.requirements import _model
 from engine.config.models.model import ModelSection
 from engine.errors import ModelError
 from engine.lm.loading import gguf_weights, pretrained
-from engine.lm.loading.gguf_file import gguf_file
+from engine.lm.loading.gguf_file import gguf_file, gguf_parts
 from engine.lm.loading.gguf_reader import _check_count, reading
 from engine.lm.loading.int8_linear import Int8Weights
 from engine.lm.loading.load import load_model
@@ -122,6 +122,35 @@ def test_the_ending_may_be_written_large(file: Path, tmp_path: Path) -> None:
     large = tmp_path / "TINY.GGUF"
     large.symlink_to(file)
     assert gguf_file(str(large)) == large and gguf_file(str(tmp_path)) is None
+
+
+def test_the_ending_of_a_part_may_be_written_large() -> None:
+    parts = gguf_parts(Path("BIG-00001-OF-00002.GGUF")), gguf_parts(Path("big-00001-of-00002.GGUF"))
+    assert [[part.name for part in names] for names in parts] == [
+        ["BIG-00001-of-00002.GGUF", "BIG-00002-of-00002.GGUF"],
+        ["big-00001-of-00002.GGUF", "big-00002-of-00002.GGUF"],
+    ]
+
+
+def test_a_name_that_is_like_that_of_a_part_of_none_is_one_file() -> None:
+    assert gguf_parts(Path("odd-00001-of-00000.gguf")) == [Path("odd-00001-of-00000.gguf")]
+
+
+def test_the_home_folder_of_a_file_may_be_written_short(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "tiny.gguf").symlink_to(file)
+    assert gguf_file("~/tiny.gguf") == tmp_path / "tiny.gguf"
+
+
+def test_the_settings_of_another_model_beside_a_file_do_not_end_its_texts(file: Path, tmp_path: Path) -> None:
+    (tmp_path / "tiny.gguf").symlink_to(file)
+    (tmp_path / "generation_config.json").write_text(json.dumps({"eos_token_id": [7, 8]}))
+    alone = load_text_side(str(file)).eos
+    assert alone and not alone & {7, 8}
+    for load in (load_text_side, lambda path: load_pretrained(path, "cpu", "float32")):
+        assert load(str(tmp_path / "tiny.gguf")).eos == alone
 
 
 def test_a_fingerprint_goes_with_the_contents(file: Path, tmp_path: Path) -> None:

@@ -114,6 +114,18 @@ def test_layers_that_are_given_the_same_are_one_product(bias: bool) -> None:
         assert torch.equal(model[name](inputs), alone[name](inputs)), name
 
 
+def test_layers_with_and_without_a_bias_are_no_one_product() -> None:
+    torch.manual_seed(0)
+    plain = {name: nn.Linear(8, 3, name == "q_proj") for name in ("q_proj", "k_proj", "v_proj")}
+    model = nn.ModuleDict(plain)
+    alone = {name: _layer(layer.weight.detach(), layer.bias) for name, layer in plain.items()}
+    round_linear_layers(model, {})
+    assert model["q_proj"].product is not model["k_proj"].product is model["v_proj"].product
+    inputs = torch.randn(2, 8)
+    for name, layer in alone.items():
+        assert torch.equal(model[name](inputs), layer(inputs)), name
+
+
 def test_what_is_no_number_stays_visible() -> None:
     outputs = _layer(torch.ones(2, 4))(torch.tensor([[1.0, float("inf"), 0, 0], [1, float("nan"), 0, 0]]))
     assert not outputs.isfinite().any()
