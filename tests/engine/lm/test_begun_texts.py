@@ -93,6 +93,28 @@ def test_whatever_a_text_can_be_left_in_occurs(model: TransformersModel) -> None
     assert_same(model.generate(begun), model.generate([replace(request, begun=None) for request in begun]))
 
 
+def test_a_pause_is_let_in_before_each_pass_over_texts_that_go_on(
+    model: TransformersModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The prompt, what is written, and each further token."""
+    request = Request([1, 2], Sampling(6))
+    (whole,) = model.generate([request], logits_processor=only(5))
+    begun = Completion(whole.tokens[:3], whole.logprobs[:3], "", "")
+    done: list[str] = []
+    for name in ("prefill", "step"):
+        run = getattr(model.network, name)
+        monkeypatch.setattr(
+            model.network, name, lambda *args, name=name, run=run: (done.append(name), run(*args))[1]
+        )
+    worker = Worker(model)
+    worker.model.between = lambda call, working: done.append("between")
+    (found,) = worker.model.generate([replace(request, begun=begun)], logits_processor=only(5))
+    assert found.tokens == whole.tokens
+    passes = ["prefill", "prefill", "step", "step", "step"]
+    assert [name for name in done if name != "between"] == passes
+    assert all(done[at - 1] == "between" for at, name in enumerate(done) if name != "between")
+
+
 def test_what_was_left_is_not_changed_by_going_on(model: TransformersModel) -> None:
     needle = model.tokenizer.decode([5])
     request = Request([1, 2], Sampling(6), capture_layers=(1,), capture_after=needle)

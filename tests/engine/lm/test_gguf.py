@@ -215,6 +215,7 @@ def test_arrays_of_every_kind_are_read_as_by_the_package(order: str, tmp_path: P
 
     fields = [
         text("empty") + packed("IIQ", 9, 4, 0),
+        text("bytes") + packed("IIQ3B", 9, 0, 3, 1, 2, 3),
         text("numbers") + packed("IIQ3f", 9, 6, 3, 0.5, 1, -2),
         text("rows") + packed("IIQ", 9, 9, 2) + packed("IQ2I", 4, 2, 7, 8) + packed("IQI", 4, 1, 9),
         text("words") + packed("IIQ", 9, 8, 2) + text("a") + text("bc"),
@@ -224,7 +225,9 @@ def test_arrays_of_every_kind_are_read_as_by_the_package(order: str, tmp_path: P
     expected = gguf.GGUFReader(file).fields
     with reading(file) as whole:
         found = whole().fields
-    contents = {"empty": [], "numbers": [0.5, 1, -2], "rows": [7, 8, 9], "words": ["a", "bc"]}
+    contents = {
+        "empty": [], "bytes": [1, 2, 3], "numbers": [0.5, 1, -2], "rows": [7, 8, 9], "words": ["a", "bc"]
+    }  # fmt: skip
     assert {name: found[name].contents() for name in contents} == contents
     assert {name: found[name].types for name in contents} == {name: expected[name].types for name in contents}
 

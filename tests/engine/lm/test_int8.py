@@ -25,6 +25,7 @@ from engine.lm.loading.int8_linear import (
 )
 from engine.lm.loading.pretrained import load_pretrained
 from engine.lm.protocol import Request, Sampling
+from engine.lm.transformers import network
 from engine.lm.transformers.model import TransformersModel
 from tests.engine.lm.test_gguf import write_gguf
 from tests.exactly import exactly
@@ -161,6 +162,16 @@ def test_a_model_writes_the_same_alone_and_in_a_batch(
     requests = [Request([3, 4, 5 + row], Sampling(6)) for row in range(3)]
     together = [completion.tokens for completion in model.generate(requests)]
     assert [model.generate([request])[0].tokens for request in requests] == together
+
+
+def test_the_parameters_of_8_bit_layers_count_for_the_length_of_a_pass(
+    folder: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parameters = TransformersModel.load(str(folder("qwen2")), device="cpu", dtype="float32").info.parameters
+    monkeypatch.setattr(network, "CPU_PASS", 1000 * parameters)
+    for dtype in ("float32", "int8"):
+        model = TransformersModel.load(str(folder("qwen2")), device="cpu", dtype=dtype)
+        assert model.network.pass_tokens == 1000
 
 
 @pytest.mark.parametrize("tied", [False, True])

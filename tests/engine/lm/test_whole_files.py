@@ -16,6 +16,7 @@ from engine.check.finding import Finding, Findings
 from engine.check.requirements import _model
 from engine.config.models.model import ModelSection
 from engine.errors import ModelError
+from engine.lm.loading import whole_files
 from engine.lm.loading.gguf_reader import read_header
 from engine.lm.loading.load import load_model
 from engine.lm.loading.weight_files import total_size, weight_files
@@ -167,6 +168,26 @@ def test_an_architecture_that_cannot_be_steered(
     assert "Qwen2, Llama or Gemma" in raised.value.hint
 
 
+def test_another_engine_may_take_a_file_of_any_architecture(
+    check: Callable[[bytes], None], tmp_path: Path
+) -> None:
+    file = tmp_path / "model.gguf"
+    file.write_bytes(gguf_bytes("mamba"))
+    check_files(str(file), steered=False)
+    file.write_bytes(gguf_bytes("mamba")[:-1])
+    with pytest.raises(ModelError, match="this file is cut"):
+        check_files(str(file), steered=False)
+
+
+def test_a_file_is_not_looked_at_where_nothing_can_read_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Loading says what is lacking."""
+    (tmp_path / "model.gguf").write_bytes(gguf_bytes()[:-1])
+    monkeypatch.setattr(whole_files, "lacking_packages", lambda: ["gguf"])
+    check_files(str(tmp_path / "model.gguf"))
+
+
 @pytest.mark.parametrize(
     "architecture", ["llama", "qwen2", "qwen2moe", "qwen3moe", "gpt-oss", "gemma3", "minimax-m2"]
 )
@@ -224,6 +245,33 @@ def test_safetensors_cut_at_any_place(folder: Path) -> None:
         refused(folder, "no safetensors file" if len(damaged) > 7 else "is cut")
 
 
+def test_the_header_of_a_model_of_very_many_tensors_is_read_whole(folder: Path) -> None:
+    """Hundreds of thousands of bytes: the library refuses more than a hundred million."""
+    file = folder / "model.safetensors"
+    content = file.read_bytes()
+    (length,) = struct.unpack("<Q", content[:8])
+    header = b"{" + b" " * 500_000 + content[9 : 8 + length]
+    file.write_bytes(struct.pack("<Q", len(header)) + header + content[8 + length :])
+    check_files(str(folder))
+
+
+def test_the_files_of_a_hub_name_are_looked_at_in_the_cache(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(whole_files, "cached_folder", {"owner/name": folder}.get)
+    check_files("owner/name")
+    file = folder / "model.safetensors"
+    file.write_bytes(file.read_bytes()[:-1])
+    check_files("owner/other")
+    with pytest.raises(ModelError, match="this file is cut"):
+        check_files("owner/name")
+
+
+def test_a_folder_without_a_configuration_is_left_to_the_library(folder: Path) -> None:
+    (folder / "config.json").unlink()
+    check_files(str(folder))
+
+
 def test_a_header_is_read_to_its_last_sign(folder: Path) -> None:
     """Most have spaces behind it."""
     (folder / "model.safetensors").write_bytes(b"\x02" + bytes(7) + b"{}")
@@ -264,6 +312,12 @@ def test_an_archive_of_torchs_has_its_table_at_the_end(folder: Path) -> None:
     content = file.read_bytes()
     file.write_bytes(content[: len(content) // 2])
     refused(folder, "this file is cut")
+
+
+def test_a_file_of_torchs_of_before_its_archives_passes(folder: Path) -> None:
+    (folder / "model.safetensors").unlink()
+    torch.save({"a": torch.zeros(3)}, folder / "pytorch_model.bin", _use_new_zipfile_serialization=False)
+    check_files(str(folder))
 
 
 @pytest.mark.parametrize(
