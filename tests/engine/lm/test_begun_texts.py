@@ -221,6 +221,15 @@ def test_continuations_of_open_prefixes_go_on(model: TransformersModel, tmp_path
     assert_same(decode(keeping(Worker(model), tmp_path)), whole)
 
 
+def test_a_branch_that_was_begun_writes_what_is_missing_alone(model: TransformersModel) -> None:
+    (whole,) = model.open([[5, 6, 7]]).branch([Branch(0, Sampling(9), processor=only(5))])
+    begun = Completion(whole.tokens[:6], whole.logprobs[:6], "", "")
+    worker = Worker(model)
+    branch = Branch(0, Sampling(9), processor=only(5), begun=begun)
+    assert_same(worker.model.open([[5, 6, 7]]).branch([branch]), [whole])
+    assert worker.tokens == 9 - 6 - 1, "the last token is told by its end"
+
+
 def test_a_continuation_under_way_is_told_by_its_number_beside_one_that_is_whole(
     model: TransformersModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
