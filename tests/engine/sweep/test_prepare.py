@@ -46,6 +46,7 @@ def test_the_record_of_a_sweep(tmp_path: Path) -> None:
     assert before <= record.created <= time.time()
     assert record.axes == [Axis("online.L", [3, 5]), Axis("run.seed", [0, 1])]
     assert record.changes == {"online.beta": 0.25} and record.report is None
+    assert folder.run(record.points[3]).path == folder.path.parent / f"{run_id}-004", "beside the sweep"
     config = point_config(folder, record, record.points[3])
     assert (config.online.L, config.run.seed, config.online.beta) == (5, 1, 0.25)
 

@@ -20,7 +20,7 @@ from engine.errors import RunError
 from engine.events import Event
 from engine.events.verdict import Verdict
 from engine.run.directory import RunDirectory, StageRecord, SweepPoint, inspect
-from engine.run.lock import RunLock
+from engine.run.lock import LockInfo, RunLock
 from engine.sweep import results
 from engine.sweep.queue import Queue
 from engine.sweep.resolution import resolution
@@ -379,7 +379,7 @@ def _with_verdict(folder: SweepFolder, point: Point, **changes: object) -> None:
     run.write(record)
 
 
-def test_a_sweep_is_alive_while_its_queue_is(tmp_path: Path) -> None:
+def test_a_sweep_is_alive_while_its_queue_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = make_sweep(tmp_path, [20], done=0)
     lock = RunLock(folder.lock)
     try:
@@ -387,6 +387,8 @@ def test_a_sweep_is_alive_while_its_queue_is(tmp_path: Path) -> None:
     finally:
         lock.release()
     assert not SweepReader(folder).read().alive
+    monkeypatch.setattr("engine.sweep.sweep.read_lock", lambda path: LockInfo(1, "here", 0.0, alive=False))
+    assert not SweepReader(folder).read().alive, "its lock is still there, as of one that was killed"
 
 
 def test_a_sweep_that_cannot_tell_its_settings_apart_says_so(tmp_path: Path) -> None:
