@@ -99,6 +99,11 @@ def test_a_model_is_called_as_its_section_names_it() -> None:
     assert model_path(ModelSection(backend="transformers", path="a/b")) == ("a/b", "a/b")
 
 
+def test_a_model_says_where_it_runs_and_for_which_backend(copied: Path) -> None:
+    info = TransformersModel.load(str(copied), device="auto", backend="embedded").info
+    assert (info.device, info.backend) == (str(pick_device("auto")), "embedded")
+
+
 def test_threads(copied: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One for a small model; a large one that is loaded after it has all again."""
     chosen: list[int] = []
