@@ -14,6 +14,7 @@ import torch
 from engine.lm.kept_texts import KeepingModel, KeptTexts, NamedProcessor, UnderWay
 from engine.lm.protocol import Branch, Completion, Request, Sampling, Steer, Working
 from engine.lm.transformers.model import TransformersModel
+from engine.lm.transformers.network import Network
 from tests.engine.lm.conftest import Pair
 from tests.engine.lm.same import assert_same
 from tests.engine.lm.test_generate import only, random_requests
@@ -102,9 +103,9 @@ def test_a_pause_is_let_in_before_each_pass_over_texts_that_go_on(
     begun = Completion(whole.tokens[:3], whole.logprobs[:3], "", "")
     done: list[str] = []
     for name in ("prefill", "step"):
-        run = getattr(model.network, name)
+        run = getattr(Network, name)
         monkeypatch.setattr(
-            model.network, name, lambda *args, name=name, run=run: (done.append(name), run(*args))[1]
+            Network, name, lambda *args, name=name, run=run: (done.append(name), run(*args))[1]
         )
     worker = Worker(model)
     worker.model.between = lambda call, working: done.append("between")
