@@ -71,7 +71,7 @@ def read_header(file: Path) -> tuple[str, int]:
                 *_, shape, kind, offset = field.parts
                 values, size = package.GGML_QUANT_SIZES[package.GGMLQuantizationType(kind[0])]
                 count = math.prod(map(int, shape))
-                self.end = max(self.end, int(start_offs + offset[0]) + count // values * size)
+                self.end = max(self.end, int(start_offs) + int(offset[0]) + count // values * size)
 
     header: Any = Header(file)
     named = header.get_field("general.architecture")

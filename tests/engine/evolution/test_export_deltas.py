@@ -7,6 +7,7 @@ import json
 import sys
 import types
 from abc import ABC, abstractmethod
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +18,13 @@ from transformers import SequenceBiasLogitsProcessor
 
 from app.cli import main
 from engine.config.models.model import ModelSection
+from engine.errors import DataError
 from engine.evolution import layout
 from engine.evolution.clusters.cluster_map import NO_CLUSTER, ClusterMap, save_cluster_map
 from engine.evolution.deltas import write_deltas
 from engine.evolution.processor import expected_row, load_logits_processor, processor_source
-from engine.evolution.processors.export_deltas import logit_bias
+from engine.evolution.processors import export_deltas as exports
+from engine.evolution.processors.export_deltas import Bias, logit_bias
 from engine.lm.loading.load import EMBEDDED, load_model
 from engine.lm.protocol import Request, Sampling
 from engine.lm.transformers.model import TransformersModel
@@ -112,6 +115,24 @@ def test_more_biases_than_a_server_takes_are_refused(
     for limit in (needs, 0):
         assert main([*export, str(limit)]) == 0
         assert len(json.loads(out.read_text())["logit_bias"]) == needs
+
+
+def test_a_server_takes_three_hundred_biases(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As OpenAI's do."""
+    monkeypatch.setattr(
+        exports, "logit_bias", lambda clusters, deltas: Bias(dict.fromkeys(range(many), 1.0), 0.0)
+    )
+    for many in (300, 301):
+        with nullcontext() if many == 300 else pytest.raises(DataError, match="301 tokens need a bias"):
+            exported = exports.export_deltas(RunDirectory(run), "logit-bias", run / "bias.json")
+            assert exported.bias is not None and len(exported.bias.values) == 300
+
+
+@pytest.mark.parametrize("form", ["logit-bias", "vllm"])
+def test_what_was_exported_is_told(run: Path, form: exports.Form) -> None:
+    exported = exports.export_deltas(RunDirectory(run), form, run / "out", 0)
+    assert (exported.path, exported.deltas) == (run / "out", DELTAS) and exported.path.exists()
+    assert (exported.bias is None) == (form == "vllm")
 
 
 def test_the_delta_of_most_tokens_needs_no_bias() -> None:

@@ -290,7 +290,33 @@ ELSE = "it does something else to other logits"
             "import engine.errors\nimport torch\n",
             "ModuleNotFoundError: the processor must not need engine",
         ),
+        *(
+            ("import torch\n", f"import {part}\n", f"ModuleNotFoundError: the processor must not need {part}")
+            for part in ("app", "screens")
+        ),
+        (
+            "return _steered(logits)",
+            "return _steered(2 * logits)",
+            f"SGLang: {ELSE}; SGLang, decoded: {ELSE}",
+        ),
+        (
+            "return _steered(scores)",
+            "return torch.cat([_steered(scores[:1]), scores[1:]])",
+            f"transformers: {ELSE}",
+        ),
+        (
+            "return _steered(scores)",
+            "return torch.from_numpy(_steered(scores).numpy())",
+            "TypeError: …BFloat16",
+        ),
+        ("return _steered(scores)", "scores[0]\n        return _steered(scores)", "IndexError: …"),
         ("import torch\n", "import os\nos._exit(3)\n", "it ended with code 3"),
+        ("import torch\n", "import os\nos._exit(0)\n", "it ended with code 0"),
+        (
+            "import torch\n",
+            "import sys\nprint('{}')\nsys.stderr.write('it broke\\n \\n')\nraise SystemExit(3)\n",
+            "it broke",
+        ),
         ("import torch\n", "import time\ntime.sleep(100)\n", "it did not end within 1 seconds"),
     ],
 )
@@ -311,6 +337,14 @@ def test_unfit_processors_are_found_out(
         ),
     ):
         check_processor(broken, 575, expected_row(clusters, DELTAS), seconds)
+
+
+def test_a_processor_may_print_and_be_named_from_where_one_stands(
+    generated: Path, clusters: ClusterMap, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "processor.py").write_text(generated.read_text() + "\nprint('{}')\n")
+    monkeypatch.chdir(tmp_path)
+    check_processor(Path("processor.py"), 575, expected_row(clusters, DELTAS))
 
 
 def test_wrong_length_is_found_out(generated: Path) -> None:

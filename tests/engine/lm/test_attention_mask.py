@@ -24,6 +24,7 @@ LOWEST = torch.finfo(torch.float16).min
         ({"sliding_window": 4, "use_sliding_window": False}, {FULL: None}),
         ({"sliding_window": None, "use_sliding_window": True}, {FULL: None}),
         ({"layer_types": []}, {FULL: None}),
+        ({"layer_types": None, "sliding_window": 4}, {SLIDING: 4}),
         ({"layer_types": [FULL, FULL], "sliding_window": 4}, {FULL: None}),
         ({"layer_types": [SLIDING, FULL, SLIDING], "sliding_window": 4}, {FULL: None, SLIDING: 4}),
         ({"layer_types": [SLIDING], "sliding_window": 4, "use_sliding_window": False}, {SLIDING: 4}),

@@ -60,6 +60,7 @@ def test_where_a_group_ends(
         ("cpu", 500_000_000, 500),
         ("cpu", 7_000_000_000, 256),
         ("cuda", 7_000_000_000, 16384),
+        ("mps", 7_000_000_000, 16384),
     ],
 )
 def test_a_pass_on_a_cpu_is_short_enough_for_a_pause(device: str, parameters: int, tokens: int) -> None:

@@ -14,9 +14,10 @@ import torch
 from engine.lm.kept_texts import KeepingModel, KeptTexts, NamedProcessor, UnderWay
 from engine.lm.protocol import Branch, Completion, Request, Sampling, Steer, Working
 from engine.lm.transformers.model import TransformersModel
+from engine.lm.transformers.network import Network
 from tests.engine.lm.conftest import Pair
 from tests.engine.lm.same import assert_same
-from tests.engine.lm.test_generate import random_requests
+from tests.engine.lm.test_generate import only, random_requests
 
 
 class Stopped(Exception):
@@ -91,6 +92,39 @@ def test_whatever_a_text_can_be_left_in_occurs(model: TransformersModel) -> None
     assert {text.ended != "" for text in pending} == {True, False}
     assert min(len(text.tokens) for text in texts) == 1
     assert_same(model.generate(begun), model.generate([replace(request, begun=None) for request in begun]))
+
+
+def test_a_pause_is_let_in_before_each_pass_over_texts_that_go_on(
+    model: TransformersModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The prompt, what is written, and each further token."""
+    request = Request([1, 2], Sampling(6))
+    (whole,) = model.generate([request], logits_processor=only(5))
+    begun = Completion(whole.tokens[:3], whole.logprobs[:3], "", "")
+    done: list[str] = []
+    for name in ("prefill", "step"):
+        run = getattr(Network, name)
+        monkeypatch.setattr(
+            Network, name, lambda *args, name=name, run=run: (done.append(name), run(*args))[1]
+        )
+    worker = Worker(model)
+    worker.model.between = lambda call, working: done.append("between")
+    (found,) = worker.model.generate([replace(request, begun=begun)], logits_processor=only(5))
+    assert found.tokens == whole.tokens
+    passes = ["prefill", "prefill", "step", "step", "step"]
+    assert [name for name in done if name != "between"] == passes
+    assert all(done[at - 1] == "between" for at, name in enumerate(done) if name != "between")
+
+
+def test_what_was_left_is_not_changed_by_going_on(model: TransformersModel) -> None:
+    needle = model.tokenizer.decode([5])
+    request = Request([1, 2], Sampling(6), capture_layers=(1,), capture_after=needle)
+    begun: dict[int, Completion] = {}
+    with pytest.raises(Stopped):
+        Worker(model, 5).model.generate([request], logits_processor=only(5), unfinished=begun.__setitem__)
+    (whole,) = model.generate([replace(request, begun=begun[0])], logits_processor=only(5))
+    assert (begun[0].tokens, begun[0].state_ends) == ([5] * 3, [1, 2, 3])
+    assert (whole.tokens, whole.state_ends) == ([5] * 6, [1, 2, 3, 4, 5, 6])
 
 
 def keeping(worker: Worker, folder: Path) -> KeepingModel:
@@ -186,6 +220,15 @@ def test_continuations_of_open_prefixes_go_on(model: TransformersModel, tmp_path
     with pytest.raises(Stopped):
         decode(keeping(Worker(model, stop_at), tmp_path))
     assert_same(decode(keeping(Worker(model), tmp_path)), whole)
+
+
+def test_a_branch_that_was_begun_writes_what_is_missing_alone(model: TransformersModel) -> None:
+    (whole,) = model.open([[5, 6, 7]]).branch([Branch(0, Sampling(9), processor=only(5))])
+    begun = Completion(whole.tokens[:6], whole.logprobs[:6], "", "")
+    worker = Worker(model)
+    branch = Branch(0, Sampling(9), processor=only(5), begun=begun)
+    assert_same(worker.model.open([[5, 6, 7]]).branch([branch]), [whole])
+    assert worker.tokens == 9 - 6 - 1, "the last token is told by its end"
 
 
 def test_a_continuation_under_way_is_told_by_its_number_beside_one_that_is_whole(

@@ -13,7 +13,16 @@ import pytest
 import torch
 
 from engine.errors import ModelError
-from engine.lm.protocol import NEWEST_TOKENS, Branch, LanguageModel, Request, Sampling, Steer, Working
+from engine.lm.protocol import (
+    NEWEST_TOKENS,
+    Branch,
+    LanguageModel,
+    LogitsProcessor,
+    Request,
+    Sampling,
+    Steer,
+    Working,
+)
 from engine.lm.reporting import Reporting
 from engine.lm.transformers.kv_cache import RunningKv
 from engine.lm.transformers.model import TransformersModel
@@ -21,7 +30,7 @@ from tests.engine.lm.conftest import Pair
 from tests.engine.lm.same import assert_literal, assert_same
 from tests.exactly import exactly
 from tests.literal_model import LiteralModel
-from tests.tiny_models import ARCHITECTURES
+from tests.tiny_models import ARCHITECTURES, EXTRA_EOS
 
 STOPS = (None, "\n", "e", ".", "\n\n", "é")
 
@@ -210,6 +219,40 @@ def test_bad_requests(pair: Callable[[str], Pair]) -> None:
             model.generate([request])
 
 
+def only(token: int) -> LogitsProcessor:
+    """A processor that leaves one token to choose."""
+
+    def choose(written: Sequence[Sequence[int]], logits: Any) -> Any:
+        left = torch.full_like(logits, -torch.inf)
+        left[:, token] = 0
+        return left
+
+    return choose
+
+
+def test_an_end_that_completes_the_stop_string_is_an_end(pair: Callable[[str], Pair]) -> None:
+    """Its token is no part of the text: neither a stop, nor the end of a segment."""
+    model, _ = pair("qwen2")
+    token = EXTRA_EOS[0]
+    needle = model.tokenizer.decode([token])
+    request = Request([1, 2], Sampling(4, stop=needle), capture_layers=(1,), capture_after=needle)
+    (found,) = model.generate([request], logits_processor=only(token))
+    assert (found.tokens, found.text, found.ended, found.state_ends) == ([token], "", "eos", [])
+
+
+def test_an_end_beyond_the_rows_of_the_logits_is_never_written(pair: Callable[[str], Pair]) -> None:
+    """A tokenizer may have more tokens than its model."""
+    model, _ = pair("qwen2")
+    requests = random_requests(model, 1)
+    expected = model.generate(requests)
+    ends = model.tokenizer.eos_token_ids
+    model.tokenizer.eos_token_ids = ends | {model.info.vocab_size, model.info.vocab_size + 7}
+    try:
+        assert_same(model.generate(requests), expected)
+    finally:
+        model.tokenizer.eos_token_ids = ends
+
+
 def test_no_continuation_leaves_the_context(pair: Callable[[str], Pair]) -> None:
     """Beyond the positions it was trained on a model writes nonsense: a continuation ends there, and a prompt that
     leaves no room is refused."""
@@ -359,6 +402,20 @@ def test_a_long_text_is_told_by_its_newest_tokens(pair: Callable[[str], Pair]) -
         model.tokenizer.eos_token_ids = ends
     assert len(told) > 60
     assert told[-1] == model.tokenizer.decode(found.tokens[59 - NEWEST_TOKENS : 59])
+
+
+def test_the_text_that_is_told_is_one_under_way(pair: Callable[[str], Pair]) -> None:
+    """Not that of the first request, which has ended."""
+    model = _few_rows(pair("qwen2")[0], 4)
+    told: list[str] = []
+    model.between = lambda call, working: told.append(working().text)
+    ends, model.tokenizer.eos_token_ids = model.tokenizer.eos_token_ids, frozenset()
+    try:
+        short, long = model.generate([Request([5, 6], Sampling(2)), Request([7, 8], Sampling(6, 1.0))])
+    finally:
+        model.tokenizer.eos_token_ids = ends
+    assert not long.text.startswith(short.text)
+    assert told[-1] == model.tokenizer.decode(long.tokens[:5])
 
 
 def test_who_is_told_holds_no_key_values(

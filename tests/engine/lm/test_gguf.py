@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import mmap
+import struct
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -20,8 +21,9 @@ from engine.check.requirements import _model
 from engine.config.models.model import ModelSection
 from engine.errors import ModelError
 from engine.lm.loading import gguf_weights, pretrained
-from engine.lm.loading.gguf_file import gguf_file
+from engine.lm.loading.gguf_file import gguf_file, gguf_parts
 from engine.lm.loading.gguf_reader import _check_count, reading
+from engine.lm.loading.int8_linear import Int8Weights
 from engine.lm.loading.load import load_model
 from engine.lm.loading.model_size import model_size
 from engine.lm.loading.pretrained import load_pretrained, load_text_side, model_fingerprint
@@ -122,6 +124,35 @@ def test_the_ending_may_be_written_large(file: Path, tmp_path: Path) -> None:
     assert gguf_file(str(large)) == large and gguf_file(str(tmp_path)) is None
 
 
+def test_the_ending_of_a_part_may_be_written_large() -> None:
+    parts = gguf_parts(Path("BIG-00001-OF-00002.GGUF")), gguf_parts(Path("big-00001-of-00002.GGUF"))
+    assert [[part.name for part in names] for names in parts] == [
+        ["BIG-00001-of-00002.GGUF", "BIG-00002-of-00002.GGUF"],
+        ["big-00001-of-00002.GGUF", "big-00002-of-00002.GGUF"],
+    ]
+
+
+def test_a_name_that_is_like_that_of_a_part_of_none_is_one_file() -> None:
+    assert gguf_parts(Path("odd-00001-of-00000.gguf")) == [Path("odd-00001-of-00000.gguf")]
+
+
+def test_the_home_folder_of_a_file_may_be_written_short(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "tiny.gguf").symlink_to(file)
+    assert gguf_file("~/tiny.gguf") == tmp_path / "tiny.gguf"
+
+
+def test_the_settings_of_another_model_beside_a_file_do_not_end_its_texts(file: Path, tmp_path: Path) -> None:
+    (tmp_path / "tiny.gguf").symlink_to(file)
+    (tmp_path / "generation_config.json").write_text(json.dumps({"eos_token_id": [7, 8]}))
+    alone = load_text_side(str(file)).eos
+    assert alone and not alone & {7, 8}
+    for load in (load_text_side, lambda path: load_pretrained(path, "cpu", "float32")):
+        assert load(str(tmp_path / "tiny.gguf")).eos == alone
+
+
 def test_a_fingerprint_goes_with_the_contents(file: Path, tmp_path: Path) -> None:
     copy = tmp_path / "other-name.gguf"
     copy.write_bytes(file.read_bytes())
@@ -172,6 +203,47 @@ def test_the_header_is_read_as_by_the_package(file: Path) -> None:
         assert (fields[name].types, fields[name].contents()) == (field.types, field.contents()), name
 
 
+@pytest.mark.parametrize("order", ["<", ">"])
+def test_arrays_of_every_kind_are_read_as_by_the_package(order: str, tmp_path: Path) -> None:
+    """Empty ones and arrays of arrays, too, which the package gives as one; in a file of either order of bytes."""
+
+    def packed(form: str, *values: float) -> bytes:
+        return struct.pack(order + form, *values)
+
+    def text(value: str) -> bytes:
+        return packed("Q", len(value)) + value.encode()
+
+    fields = [
+        text("empty") + packed("IIQ", 9, 4, 0),
+        text("bytes") + packed("IIQ3B", 9, 0, 3, 1, 2, 3),
+        text("numbers") + packed("IIQ3f", 9, 6, 3, 0.5, 1, -2),
+        text("rows") + packed("IIQ", 9, 9, 2) + packed("IQ2I", 4, 2, 7, 8) + packed("IQI", 4, 1, 9),
+        text("words") + packed("IIQ", 9, 8, 2) + text("a") + text("bc"),
+    ]
+    file = tmp_path / "arrays.gguf"
+    file.write_bytes(b"GGUF" + packed("IQQ", 3, 0, len(fields)) + b"".join(fields))
+    expected = gguf.GGUFReader(file).fields
+    with reading(file) as whole:
+        found = whole().fields
+    contents = {
+        "empty": [], "bytes": [1, 2, 3], "numbers": [0.5, 1, -2], "rows": [7, 8, 9], "words": ["a", "bc"]
+    }  # fmt: skip
+    assert {name: found[name].contents() for name in contents} == contents
+    assert {name: found[name].types for name in contents} == {name: expected[name].types for name in contents}
+
+
+def test_another_file_is_read_as_ever_and_the_package_is_left_as_it_was(file: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.gguf"
+    other.write_bytes(b"GGUF" + struct.pack("<IQQ", 3, 0, 0))
+    before = gguf.GGUFReader, gguf.get_tensor_name_map
+    with reading(file) as whole:
+        link = tmp_path / "link.gguf"
+        link.symlink_to(file)
+        assert gguf.GGUFReader(link) is whole() and whole().tensors
+        assert type(gguf.GGUFReader(other)) is before[0] and gguf.GGUFReader(other).tensors == []
+    assert (gguf.GGUFReader, gguf.get_tensor_name_map) == before
+
+
 def test_what_was_read_of_all_parts_is_given_back(parts: list[Path]) -> None:
     advised: list[tuple[str, int]] = []
 
@@ -204,6 +276,48 @@ def test_every_type_is_unpacked_as_by_the_package(kind: Any, monkeypatch: pytest
         unpacked = gguf_weights.FileWeight(reader, packed, None, dtype, "weight")[...]
         assert unpacked.dtype == dtype and unpacked.shape == (3, 2 * block)
         np.testing.assert_array_equal(unpacked.float().numpy(), expected.float().numpy())
+
+
+def test_a_row_that_is_longer_than_a_piece_is_unpacked_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gguf_weights, "CHUNK", 4)
+    numbers = torch.empty(2, 5)
+    data = np.arange(10, dtype=np.float32).reshape(2, 5)
+    gguf_weights._unpack(SimpleNamespace(data=data, tensor_type=GGMLQuantizationType.F32), numbers)
+    assert numbers.tolist() == [[0, 1, 2, 3, 4], [5, 6, 7, 8, 9]]
+
+
+def test_weights_are_rounded_to_8_bits_as_they_are_in_the_file(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not first to the number type of the model that the others go into."""
+    monkeypatch.setattr(pretrained, "check_int8", lambda device: None)
+    monkeypatch.setattr(pretrained, "round_linear_layers", lambda model, weights: kept.update(weights))
+    monkeypatch.setattr(pretrained, "pick_dtype", lambda *args: (torch.bfloat16, ""))
+    kept: dict[str, Int8Weights] = {}
+    load_pretrained(str(file), "cpu", "int8")
+    name = "model.layers.1.mlp.up_proj.weight"
+    there = {one.name: np.array(one.data) for one in gguf.GGUFReader(file).tensors}["blk.1.ffn_up.weight"]
+    expected = Int8Weights(torch.from_numpy(there))
+    assert torch.equal(kept[name].numbers, expected.numbers)
+    assert torch.equal(kept[name].scales, expected.scales)
+
+
+def test_a_tensor_that_the_model_has_no_place_for_is_left_out(
+    folder: Path, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Llama 3.1's files have a table of rotary frequencies, which the configuration says as well."""
+    write = gguf.GGUFWriter.write_header_to_file
+
+    def with_one_more(writer: Any) -> None:
+        writer.add_tensor("rope_freqs.weight", np.ones(4, dtype=np.float32))
+        write(writer)
+
+    expected = load_pretrained(str(file), "cpu", "float32").model.state_dict()
+    monkeypatch.setattr(gguf.GGUFWriter, "write_header_to_file", with_one_more)
+    more = write_gguf(folder, tmp_path / "more.gguf")
+    found = load_pretrained(str(more), "cpu", "float32").model.state_dict()
+    assert found.keys() == expected.keys()
+    assert all(torch.equal(found[name], tensor) for name, tensor in expected.items())
 
 
 class _Changing(TensorProcessor):

@@ -25,6 +25,7 @@ from engine.lm.loading.int8_linear import (
 )
 from engine.lm.loading.pretrained import load_pretrained
 from engine.lm.protocol import Request, Sampling
+from engine.lm.transformers import network
 from engine.lm.transformers.model import TransformersModel
 from tests.engine.lm.test_gguf import write_gguf
 from tests.exactly import exactly
@@ -114,6 +115,18 @@ def test_layers_that_are_given_the_same_are_one_product(bias: bool) -> None:
         assert torch.equal(model[name](inputs), alone[name](inputs)), name
 
 
+def test_layers_with_and_without_a_bias_are_no_one_product() -> None:
+    torch.manual_seed(0)
+    plain = {name: nn.Linear(8, 3, name == "q_proj") for name in ("q_proj", "k_proj", "v_proj")}
+    model = nn.ModuleDict(plain)
+    alone = {name: _layer(layer.weight.detach(), layer.bias) for name, layer in plain.items()}
+    round_linear_layers(model, {})
+    assert model["q_proj"].product is not model["k_proj"].product is model["v_proj"].product
+    inputs = torch.randn(2, 8)
+    for name, layer in alone.items():
+        assert torch.equal(model[name](inputs), layer(inputs)), name
+
+
 def test_what_is_no_number_stays_visible() -> None:
     outputs = _layer(torch.ones(2, 4))(torch.tensor([[1.0, float("inf"), 0, 0], [1, float("nan"), 0, 0]]))
     assert not outputs.isfinite().any()
@@ -149,6 +162,16 @@ def test_a_model_writes_the_same_alone_and_in_a_batch(
     requests = [Request([3, 4, 5 + row], Sampling(6)) for row in range(3)]
     together = [completion.tokens for completion in model.generate(requests)]
     assert [model.generate([request])[0].tokens for request in requests] == together
+
+
+def test_the_parameters_of_8_bit_layers_count_for_the_length_of_a_pass(
+    folder: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parameters = TransformersModel.load(str(folder("qwen2")), device="cpu", dtype="float32").info.parameters
+    monkeypatch.setattr(network, "CPU_PASS", 1000 * parameters)
+    for dtype in ("float32", "int8"):
+        model = TransformersModel.load(str(folder("qwen2")), device="cpu", dtype=dtype)
+        assert model.network.pass_tokens == 1000
 
 
 @pytest.mark.parametrize("tied", [False, True])

@@ -26,6 +26,8 @@ from engine.lm.loading.pretrained import (
     _attention,
     _check_complete,
     _eos_ids,
+    _explained,
+    library_errors,
     load_text_side,
     parameter_count,
     quiet,
@@ -95,6 +97,11 @@ def test_a_model_is_called_as_its_section_names_it() -> None:
     statements = ModelSection(path="statements")
     assert model_path(statements) == (str(embedded_folder("statements")), "statements")
     assert model_path(ModelSection(backend="transformers", path="a/b")) == ("a/b", "a/b")
+
+
+def test_a_model_says_where_it_runs_and_for_which_backend(copied: Path) -> None:
+    info = TransformersModel.load(str(copied), device="auto", backend="embedded").info
+    assert (info.device, info.backend) == (str(pick_device("auto")), "embedded")
 
 
 def test_threads(copied: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -360,6 +367,48 @@ def test_capped_attention_is_computed_literally() -> None:
 
 
 @pytest.mark.parametrize("bars", [True, False])
+def test_bars_are_drawn_after_loading_as_before(copied: Path, bars: bool) -> None:
+    before = hf_logging.is_progress_bar_enabled()
+    show, hide = hf_logging.enable_progress_bar, hf_logging.disable_progress_bar
+    try:
+        (show if bars else hide)()
+        load_text_side(str(copied))
+        assert hf_logging.is_progress_bar_enabled() == bars
+    finally:
+        (show if before else hide)()
+
+
+def test_a_tokenizer_that_only_puts_a_sign_before_a_text_is_no_tokenizer(
+    copied: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As the library's, where its files are missing: empty, but for the special tokens of its settings."""
+    empty = SimpleNamespace(encode=lambda text, add_special_tokens=True: [1] if add_special_tokens else [])
+    monkeypatch.setattr(pretrained.transformers.AutoTokenizer, "from_pretrained", lambda *args, **how: empty)
+    with pytest.raises(ModelError, match="the tokenizer's files are missing: it encodes no text"):
+        load_text_side(str(copied))
+
+
+def test_the_rows_of_the_logits_of_a_model_that_takes_images_are_its_text_sides(
+    folder: Callable[[str], Path],
+) -> None:
+    side = load_text_side(str(folder("gemma3")))
+    assert side.vocab_size == len(side.tokenizer)
+
+
+def test_an_error_is_told_by_itself_and_a_field_of_the_wrong_type_by_its_cause() -> None:
+    with (
+        pytest.raises(ModelError, match=exactly("it failed: outer (there): mend it")),
+        library_errors("it failed", "there", "mend it"),
+    ):
+        raise ValueError("outer") from KeyError("inner")
+
+
+def test_a_full_device_is_told_as_such_while_a_model_is_loaded() -> None:
+    with pytest.raises(ModelError, match=r"the device's memory is full \(there\)"), _explained("there"):
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+
+@pytest.mark.parametrize("bars", [True, False])
 def test_the_library_is_quiet_for_a_while(bars: bool) -> None:
     """Also where it fails; then it is as loud as before."""
     before = hf_logging.is_progress_bar_enabled(), hf_logging.get_verbosity()
@@ -431,6 +480,11 @@ def test_a_config_that_the_library_cannot_take_is_one_error(
 def test_no_such_folder() -> None:
     with pytest.raises(ModelError, match="no such model folder"):
         load("/no/such/model")
+
+
+def test_a_file_is_no_model_folder(copied: Path) -> None:
+    with pytest.raises(ModelError, match=exactly("no such model folder (…): correct `model.path`")):
+        load(copied / "config.json")
 
 
 def test_no_such_hub_name(monkeypatch: pytest.MonkeyPatch) -> None:

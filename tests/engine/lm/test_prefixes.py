@@ -200,6 +200,14 @@ def test_kept_values_fit_only_their_prefix(pair: Callable[[str], Pair]) -> None:
         prefixes.extend(0, kept)
 
 
+def test_a_row_is_dropped_once_and_its_number_is_not_given_again(pair: Callable[[str], Pair]) -> None:
+    prefixes = pair("qwen2")[0].open([[5, 6], [7]])
+    for _ in range(2):
+        prefixes.close([0])
+    assert prefixes.add([8]) == 2
+    assert prefixes.states([1, 2], [0]).shape[0] == 2
+
+
 def test_an_empty_prompt_is_refused(pair: Callable[[str], Pair]) -> None:
     model, _ = pair("qwen2")
     with pytest.raises(ValueError, match=exactly("prompt 1 is empty: there is no token to continue")):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,8 +12,9 @@ import pytest
 import torch
 
 from engine.errors import ModelError
-from engine.lm.protocol import ScoringModel
+from engine.lm.protocol import Request, Sampling, ScoringModel
 from engine.lm.transformers import network
+from engine.lm.transformers.model import TransformersModel
 from tests.engine.lm.conftest import Pair
 
 TOKENS = [5, 9, 3, 3, 17, 8, 30, 2, 11, 6, 21]
@@ -40,6 +43,17 @@ def test_every_token_after_the_first(
         values, tokens = expected[place].topk(3)
         assert [token for token, _ in one.top] == tokens.tolist()
         np.testing.assert_allclose([logprob for _, logprob in one.top], values.tolist(), atol=1e-5)
+
+
+def test_log_probabilities_of_a_model_in_bfloat16_are_exact(folder: Callable[[str], Path]) -> None:
+    """Of its logits, which are rounded: all tokens together are likely by 1, within the precision of float32."""
+    model = TransformersModel.load(str(folder("qwen2")), device="cpu", dtype="bfloat16")
+    for scored in model.score(TOKENS, model.info.vocab_size):
+        assert sum(math.exp(logprob) for _, logprob in scored.top) == pytest.approx(1, abs=1e-5)
+    (written,) = model.generate([Request(TOKENS, Sampling(1))])
+    assert written.logprobs == pytest.approx(
+        [model.score([*TOKENS, *written.tokens], 1)[-1].top[0][1]], abs=0.05
+    )
 
 
 def test_a_processor_changes_what_is_scored(pair: Callable[[str], Pair]) -> None:

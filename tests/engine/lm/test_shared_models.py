@@ -99,7 +99,7 @@ def test_a_line_beside_the_bars_is_printed_whole_and_flushed(monkeypatch: pytest
     beyond = Counting()
     monkeypatch.setattr("sys.stderr", beyond)
     with reading_bars():
-        sys.stderr.write("\rLoading: 50%|#####|")
+        assert sys.stderr.write("\rLoading: 50%|#####|") == 20
         assert sys.stderr.write("\n") == 1
         print("a line", file=sys.stderr, flush=True)
         assert beyond.flushed == 1
@@ -108,6 +108,20 @@ def test_a_line_beside_the_bars_is_printed_whole_and_flushed(monkeypatch: pytest
         print("another", 7, file=sys.stderr)
         sys.stderr.write("\n")
     assert beyond.getvalue() == "a line\nanother 7\n"
+
+
+def test_what_stands_beside_a_bar_in_one_piece_of_text_is_printed_without_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """And a bar that is drawn within a line leaves no sign in it."""
+    beyond = StringIO()
+    monkeypatch.setattr("sys.stderr", beyond)
+    with reading_bars():
+        sys.stderr.write("\rLoading: 50%|#####|\na warning\n")
+        print("a line", end="", file=sys.stderr)
+        for piece in ("\rLoading: 60%|######|", "\x1b[A", " ", "on\n"):
+            sys.stderr.write(piece)
+    assert beyond.getvalue() == "\r\na warning\na line on\n"
 
 
 def test_loading_tells_what_and_how_far(

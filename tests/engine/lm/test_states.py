@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
+from engine.lm.protocol import Request, Sampling
 from engine.lm.transformers.model import TransformersModel
 from tests.engine.lm.conftest import Pair
+from tests.engine.lm.test_generate import only
 from tests.tiny_models import ARCHITECTURES
 
 
@@ -42,6 +45,30 @@ def test_layer_numbering(pair: Callable[[str], Pair]) -> None:
         np.testing.assert_allclose(found[0, layer], theirs[layer + 1][0, 4].numpy(), atol=1e-5)
     normed = model.network.model.model.norm(torch.from_numpy(found[0, 2]).double())
     np.testing.assert_allclose(normed.detach().numpy(), theirs[3][0, 4].numpy(), atol=1e-4)
+
+
+def test_states_of_a_model_in_bfloat16_are_float32(folder: Callable[[str], Path]) -> None:
+    """Wherever they are read: of whole texts, of open prefixes, and while a text is written."""
+    model, exact = (
+        TransformersModel.load(str(folder("qwen2")), device="cpu", dtype=dtype)
+        for dtype in ("bfloat16", "float32")
+    )
+    tokens, layers = [3, 1, 4, 1, 5], (2, 0)
+    ends, model.tokenizer.eos_token_ids = model.tokenizer.eos_token_ids, frozenset()
+    (written,) = model.generate(
+        [Request(tokens[:-1], Sampling(1), capture_layers=layers, capture_after=model.tokenizer.decode([5]))],
+        logits_processor=only(5),
+    )
+    model.tokenizer.eos_token_ids = ends
+    (expected,) = exact.states([tokens], [[-1]], layers)
+    assert written.states is not None
+    for found in (
+        written.states,
+        model.open([tokens]).states([0], layers),
+        model.states([tokens], [[4]], layers)[0],
+    ):
+        assert (found.dtype, found.shape) == (np.float32, expected.shape)
+        assert np.linalg.norm(found - expected) < 0.03 * np.linalg.norm(expected)
 
 
 def test_bad_positions_and_layers(pair: Callable[[str], Pair]) -> None:

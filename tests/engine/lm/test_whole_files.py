@@ -16,6 +16,7 @@ from engine.check.finding import Finding, Findings
 from engine.check.requirements import _model
 from engine.config.models.model import ModelSection
 from engine.errors import ModelError
+from engine.lm.loading import whole_files
 from engine.lm.loading.gguf_reader import read_header
 from engine.lm.loading.load import load_model
 from engine.lm.loading.weight_files import total_size, weight_files
@@ -127,6 +128,7 @@ def test_a_header_that_says_too_much_is_damaged_or_cut(check: Callable[[bytes], 
     for content in (
         field + struct.pack("<IQ", 4, 3) + bytes(8),
         field + struct.pack("<IQ", 9, 1) * 5000,
+        field + struct.pack("<IQ", 8, 2) + struct.pack("<Q", 2**63) + bytes(16),
         b"GGUF" + struct.pack("<IQQ", 3, 2**63, 2**63),
         gguf_bytes().replace(struct.pack("<IIQ", 9, 8, 2), struct.pack("<IIQ", 9, 8, 2**60)),
         gguf_bytes().replace(struct.pack("<IIQ", 9, 8, 2), struct.pack("<IIQ", 9, 4, 2**60)),
@@ -139,6 +141,14 @@ def test_a_header_that_says_too_much_is_damaged_or_cut(check: Callable[[bytes], 
     ):
         with pytest.raises(ModelError, match="or the header is damaged"):
             check(content)
+
+
+def test_a_tensor_that_lies_beyond_all_files_is_cut_off(check: Callable[[bytes], None]) -> None:
+    """The end of the last tensor is no number of 64 bits any more."""
+    infos = struct.pack("<IQ", 8, 4 * 32 * 4)
+    assert gguf_bytes().count(infos) == 1
+    with pytest.raises(ModelError, match=f"has {WHOLE} of its {DATA + 2**64 - 32 + 3 * 34:,} bytes"):
+        check(gguf_bytes().replace(infos, struct.pack("<IQ", 8, 2**64 - 32)))
 
 
 @pytest.mark.parametrize(
@@ -156,6 +166,26 @@ def test_an_architecture_that_cannot_be_steered(
     with pytest.raises(ModelError, match=what) as raised:
         check(gguf_bytes(architecture))
     assert "Qwen2, Llama or Gemma" in raised.value.hint
+
+
+def test_another_engine_may_take_a_file_of_any_architecture(
+    check: Callable[[bytes], None], tmp_path: Path
+) -> None:
+    file = tmp_path / "model.gguf"
+    file.write_bytes(gguf_bytes("mamba"))
+    check_files(str(file), steered=False)
+    file.write_bytes(gguf_bytes("mamba")[:-1])
+    with pytest.raises(ModelError, match="this file is cut"):
+        check_files(str(file), steered=False)
+
+
+def test_a_file_is_not_looked_at_where_nothing_can_read_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Loading says what is lacking."""
+    (tmp_path / "model.gguf").write_bytes(gguf_bytes()[:-1])
+    monkeypatch.setattr(whole_files, "lacking_packages", lambda: ["gguf"])
+    check_files(str(tmp_path / "model.gguf"))
 
 
 @pytest.mark.parametrize(
@@ -215,6 +245,33 @@ def test_safetensors_cut_at_any_place(folder: Path) -> None:
         refused(folder, "no safetensors file" if len(damaged) > 7 else "is cut")
 
 
+def test_the_header_of_a_model_of_very_many_tensors_is_read_whole(folder: Path) -> None:
+    """Hundreds of thousands of bytes: the library refuses more than a hundred million."""
+    file = folder / "model.safetensors"
+    content = file.read_bytes()
+    (length,) = struct.unpack("<Q", content[:8])
+    header = b"{" + b" " * 500_000 + content[9 : 8 + length]
+    file.write_bytes(struct.pack("<Q", len(header)) + header + content[8 + length :])
+    check_files(str(folder))
+
+
+def test_the_files_of_a_hub_name_are_looked_at_in_the_cache(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(whole_files, "cached_folder", {"owner/name": folder}.get)
+    check_files("owner/name")
+    file = folder / "model.safetensors"
+    file.write_bytes(file.read_bytes()[:-1])
+    check_files("owner/other")
+    with pytest.raises(ModelError, match="this file is cut"):
+        check_files("owner/name")
+
+
+def test_a_folder_without_a_configuration_is_left_to_the_library(folder: Path) -> None:
+    (folder / "config.json").unlink()
+    check_files(str(folder))
+
+
 def test_a_header_is_read_to_its_last_sign(folder: Path) -> None:
     """Most have spaces behind it."""
     (folder / "model.safetensors").write_bytes(b"\x02" + bytes(7) + b"{}")
@@ -255,6 +312,12 @@ def test_an_archive_of_torchs_has_its_table_at_the_end(folder: Path) -> None:
     content = file.read_bytes()
     file.write_bytes(content[: len(content) // 2])
     refused(folder, "this file is cut")
+
+
+def test_a_file_of_torchs_of_before_its_archives_passes(folder: Path) -> None:
+    (folder / "model.safetensors").unlink()
+    torch.save({"a": torch.zeros(3)}, folder / "pytorch_model.bin", _use_new_zipfile_serialization=False)
+    check_files(str(folder))
 
 
 @pytest.mark.parametrize(

@@ -18,17 +18,22 @@ from engine.sweep.grammar import read_axes, settings_of, swept
         ("online.L=2..8:4", [2, 4, 6, 8]),
         ("online.k_scale=0..10:4", [0.0, 3.33333, 6.66667, 10.0]),
         ("online.tau_null=-1..1:3", [-1, 0, 1]),
+        ("online.k_scale=0..2.5:6", [0.0, 0.5, 1.0, 1.5, 2.0, 2.5]),
         ("offline_mine.candidate_layers=[1],[2],[1, 2]", [[1], [2], [1, 2]]),
         ("task.dataset=gsm8k,arc-c", ["gsm8k", "arc-c"]),
         ('prompt.system="a, b",null', ["a, b", None]),
         ("online.record_null=true,false", [True, False]),
+        ("prompt.system=a (b, c),d", ["a (b, c)", "d"]),
+        ("online.k_scale=1e-3..1E-1:3log", [0.001, 0.01, 0.1]),
+        ("online.k_scale=0.0..2.0:3", [0.0, 1.0, 2.0]),
         ("online.L=4", [4]),
         (" online.L = 3..5 ", [3, 4, 5]),
         ("online.L=\t4, 5\n", [4, 5]),
     ],
 )
 def test_values_of_a_field(spec: str, values: list[object]) -> None:
-    assert read_axes([spec])[0].values == values
+    found = read_axes([spec])[0].values
+    assert found == values and list(map(type, found)) == list(map(type, values))
 
 
 FORM = "field=a,b,c, field=0..2 (whole numbers), field=0.5..4:4 (4 points) or field=0.5..4:4log"
@@ -42,10 +47,18 @@ FORM = "field=a,b,c, field=0..2 (whole numbers), field=0.5..4:4 (4 points) or fi
         (["=3"], f"sweep: found '=3', expected {FORM}"),
         (["online.nothing=1,2"], "sweep online.nothing: expected a known field, such as online.L"),
         (["online.L=1,2", "online.L=3"], "online.L: expected each field once"),
+        (["online.L=1..40", "run.seed=0..39", "online.L=3"], "online.L: expected each field once"),
         (["online.L=3,3"], "sweep online.L: found 3,3, expected each value once"),
         (
             ["online.k_scale=0.5..4"],
             "sweep online.k_scale: found 0.5..4, expected a number of points, such as 0.5..4:4",
+        ),
+        *(
+            (
+                [f"online.k_scale={ends}"],
+                f"sweep online.k_scale: found {ends}, expected a number of points, such as {ends}:4",
+            )
+            for ends in ("0..2.5", "0.0..2.0", "0..1e1")
         ),
         (["online.L=5..3"], "sweep online.L: found 5..3, expected a range that begins below its end"),
         (["online.L=3..3"], "sweep online.L: found 3..3, expected a range that begins below its end"),
@@ -69,9 +82,12 @@ FORM = "field=a,b,c, field=0..2 (whole numbers), field=0.5..4:4 (4 points) or fi
             ["online.L=[1,2"],
             "sweep online.L: found [1,2, expected a YAML value: the end where ',' or ']' should stand",
         ),
-        (
-            ["run.name=a,b"],
-            "sweep run.name: expected another field: name, folder and stages are those of all runs",
+        *(
+            (
+                [f"run.{name}=a,b"],
+                f"sweep run.{name}: expected another field: name, folder and stages are those of all runs",
+            )
+            for name in ("name", "outputs", "stages")
         ),
         (
             ["online.L=1..40", "run.seed=0..39"],
@@ -115,4 +131,6 @@ def test_whether_a_change_has_several_values(change: str, several: bool) -> None
 
 def test_a_field_has_as_many_values_as_can_be_meant() -> None:
     (axis,) = read_axes(["online.L=0..9999"], most=10_000)
+    assert axis.values == list(range(10_000))
+    (axis,) = read_axes(["online.k_scale=0..9999:10000"], most=10_000)
     assert axis.values == list(range(10_000))

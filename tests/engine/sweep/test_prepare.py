@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -30,7 +31,7 @@ def prepared(
 
 def test_the_record_of_a_sweep(tmp_path: Path) -> None:
     """Runs are counted from 1, with three digits behind the sweep's own id; where runs are kept is no change."""
-    specs = ("online.L=3,5", "run.seed=0,1")
+    specs, before = ("online.L=3,5", "run.seed=0,1"), time.time()
     folder = prepared(esm(tmp_path), *specs, overrides=(f"run.outputs={tmp_path / 'o'}", "online.beta=0.25"))
     record = folder.read()
     run_id = folder.path.name.removeprefix("sweep-")
@@ -42,8 +43,10 @@ def test_the_record_of_a_sweep(tmp_path: Path) -> None:
         Point(4, f"{run_id}-004", {"online.L": 5, "run.seed": 1}),
     ]
     assert (record.name, record.specs, record.jobs, record.status) == ("n", list(specs), 3, "prepared")
+    assert before <= record.created <= time.time()
     assert record.axes == [Axis("online.L", [3, 5]), Axis("run.seed", [0, 1])]
     assert record.changes == {"online.beta": 0.25} and record.report is None
+    assert folder.run(record.points[3]).path == folder.path.parent / f"{run_id}-004", "beside the sweep"
     config = point_config(folder, record, record.points[3])
     assert (config.online.L, config.run.seed, config.online.beta) == (5, 1, 0.25)
 
@@ -89,6 +92,16 @@ def test_a_file_that_only_what_is_swept_makes_right(tmp_path: Path) -> None:
     assert folder.read().changes == {} and len(folder.read().points) == 2
 
 
+def test_a_file_that_only_an_override_makes_right(tmp_path: Path) -> None:
+    """In every setting."""
+    path = esm(tmp_path)
+    path.write_text(path.read_text() + "online: {L: 0}\n")
+    folder = prepared(path, "online.beta=0.5,0.25", overrides=("online.L=4",))
+    record = folder.read()
+    configs = [point_config(folder, record, point).online for point in record.points]
+    assert [(online.L, online.beta) for online in configs] == [(4, 0.5), (4, 0.25)]
+
+
 def test_a_run_says_which_of_the_sweep_s_it_is(tmp_path: Path) -> None:
     folder = prepared(esm(tmp_path), "online.L=3,5", overrides=("online.beta=0.25",))
     record = folder.read()
@@ -103,5 +116,6 @@ def test_a_run_says_which_of_the_sweep_s_it_is(tmp_path: Path) -> None:
         assert (made.name, made.config["online"]["L"], made.versions) == ("n", 5, maker.versions)
         assert (list(made.stages), made.seeds["run"]) == (["mine", "eval"], 5)
     assert (second.config["task"]["eval_split"], report.config["task"]["eval_split"]) == ("dev", "test")
+    folder.run(record.points[0]).path.mkdir()  # by hand: no run
     assert [run.path.name for run in maker.made(record.all_points)] == [record.points[1].run_id, "chosen"]
     assert record.all_points[-1] == record.report and not list(folder.path.glob("unfinished-*"))

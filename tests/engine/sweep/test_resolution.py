@@ -45,7 +45,8 @@ def test_the_best_of_many_equal_ones_looks_too_good_by_what_is_said() -> None:
 def test_settings_that_answer_the_same_cannot_be_told_apart() -> None:
     found = resolution([[1.0, 0.0, 1.0]] * 3, best=1)
     assert (found.best, found.tied, found.smallest, found.optimism) == (1, (0, 2), None, 0.0)
-    assert resolution([[1.0, 0.0]]).tied == ()
+    alone = resolution([[1.0, 0.0]])
+    assert (alone.n, alone.best, alone.tied) == (2, 0, ())
 
 
 def test_a_setting_that_gets_everything_wrong_is_told_from_one_that_gets_everything_right() -> None:

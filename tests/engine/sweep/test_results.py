@@ -16,20 +16,25 @@ from app.blocks.printed import print_blocks
 from app.sweep.summary import summary
 from app.swept.words import remarks
 from app.terminal.text_console import make_console
+from engine.errors import RunError
 from engine.events import Event
 from engine.events.verdict import Verdict
 from engine.run.directory import RunDirectory, StageRecord, SweepPoint, inspect
-from engine.run.lock import RunLock
+from engine.run.lock import LockInfo, RunLock
+from engine.sweep import results
 from engine.sweep.queue import Queue
+from engine.sweep.resolution import resolution
 from engine.sweep.results import (
     RunScores,
     SettingResult,
     SweepReader,
+    _arm,
     _averaged,
     _best,
     _pooled,
     _scores,
     _table,
+    stage_counts,
 )
 from engine.sweep.sweep import Axis, Point, SweepFolder, SweepRecord
 from tests.two_runs import evaluated, make_run
@@ -267,6 +272,123 @@ def test_an_item_is_the_mean_of_its_seeds_and_settings_share_their_items() -> No
     tables = [{x: 0.1, y: 0.2, z: 0.3}, {}, {z: 0.6, x: 0.4}]
     settings = [replace(result(n, 0.5, 1), scores=scores) for n, scores in enumerate(tables)]
     assert _table(settings) == ([[0.1, 0.3], [0.4, 0.6]], [0, 2])
+    assert _table(
+        [replace(one, scores=scores) for one, scores in zip(settings, ({x: 1}, {}, {y: 1}), strict=True)]
+    ) == ([], [])
+
+
+def test_several_seeds_have_the_items_of_all_of_them_and_no_tokens_are_a_number_too() -> None:
+    """Of three items each seed has two: 1, 1/2 and 0 are 1/2 on average, and 0, 0 and 1 are 1/3."""
+    x, y, z = ("x", "?"), ("y", "?"), ("z", "?")
+    verdict = Verdict(
+        method="m", baseline="b", metric="accuracy", n=2, value=1.0, baseline_value=0.0, difference=1.0, low=0.1,
+        high=1.0, tokens=0.0,
+    )  # fmt: skip
+    runs = [
+        RunScores(verdict, {x: 1.0, y: 1.0}, {x: 0.0, y: 0.0}),
+        RunScores(msgspec.structs.replace(verdict, tokens=80.0), {y: 0.0, z: 0.0}, {y: 0.0, z: 1.0}),
+    ]
+    found = _pooled(SettingResult({}, (), ()), runs)
+    assert (found.n, found.value, found.tokens) == (3, 0.5, 40.0)
+    assert found.baseline_value == pytest.approx(1 / 3)
+    assert found.gain is not None and found.gain.difference == pytest.approx(0.5 - 1 / 3)
+
+
+def test_an_item_is_told_from_another_by_what_it_asks() -> None:
+    """Two data sets may count from 1; an item without a score has none."""
+    items = [("1", "one?", 1.0), ("1", "other?", 0.0), ("2", "two?", None)]
+    arms = {
+        number: SimpleNamespace(
+            name=name,
+            items={
+                n: SimpleNamespace(id=i, asked=asked, score=score)
+                for n, (i, asked, score) in enumerate(items)
+            },
+        )
+        for number, name in enumerate(("greedy", "esm"))
+    }
+    run: Any = SimpleNamespace(arms=arms)
+    assert _arm(run, "esm") == {("1", "one?"): 1.0, ("1", "other?"): 0.0} and _arm(run, "static") == {}
+
+
+def test_runs_and_stages_count_once_they_are_finished(tmp_path: Path) -> None:
+    found = SweepReader(make_sweep(tmp_path, [20], done=0)).read()
+    states = ("finished", "failed", "running", "interrupted", "stopped", "prepared", "finished")
+    runs: Any = {str(number): SimpleNamespace(state=state) for number, state in enumerate(states)}
+    assert replace(found, runs=runs).done == 2
+    records: Any = [
+        SimpleNamespace(stages={"mine": mine, "eval": StageRecord(status=status)})
+        for mine, status in (
+            (StageRecord(status="finished"), "running"),
+            (StageRecord(status="finished", shared_from="1"), "finished"),
+            (StageRecord(status="failed"), "pending"),
+        )
+    ]
+    assert stage_counts(records) == {"mine": (1, 1), "eval": (1, 0)}
+
+
+def test_the_items_of_a_finished_run_are_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+    items = results.read_items
+    monkeypatch.setattr(results, "read_items", lambda path: (read.append(path.name), items(path))[1])
+    reader = SweepReader(make_sweep(tmp_path, [20, 30]))
+    first, second = reader.read(), reader.read()
+    assert sorted(read) == ["1-0-0", "1-0-1", "1-1-0", "1-1-1"]
+    assert first.settings == second.settings
+
+
+def test_a_run_whose_items_cannot_be_read_has_its_verdict(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def damaged(path: Path) -> None:
+        raise RunError(what="damaged", where=str(path), hint="")
+
+    folder = make_sweep(tmp_path, [20], done=1)
+    monkeypatch.setattr(results, "read_items", damaged)
+    run = folder.run(folder.read().points[0])
+    scores = _scores(run.read(), run.path)
+    assert scores is not None and scores.verdict.value == 0.5 and not scores.scores
+
+
+def test_of_the_settings_that_are_compared_the_best_is_named_by_its_place(tmp_path: Path) -> None:
+    """The first has no items that its verdict is about, and is left out."""
+    folder = make_sweep(tmp_path, [20, 30, 38])
+    for point in folder.read().points[:2]:
+        _with_verdict(folder, point, value=0.51)
+    found = SweepReader(folder).read()
+    assert found.compared == [1, 2] and found.best is found.settings[2]
+    assert found.resolution is not None and (found.resolution.best, found.resolution.tied) == (1, ())
+
+
+def test_how_much_too_good_the_best_is_goes_by_what_is_better(tmp_path: Path) -> None:
+    folder = make_sweep(tmp_path, [20, 19, 25])
+    for point in folder.read().points:
+        _with_verdict(folder, point, lower_is_better=True)
+    found = SweepReader(folder).read()
+    assert found.best is found.settings[1]
+    assert found.resolution == resolution(_table(found.settings)[0], 1, lower_is_better=True)
+    assert found.resolution != resolution(_table(found.settings)[0], 1)
+
+
+def _with_verdict(folder: SweepFolder, point: Point, **changes: object) -> None:
+    run = folder.run(point)
+    record = run.read()
+    verdict = record.stages["eval"].verdict
+    assert verdict is not None
+    record.stages["eval"].verdict = msgspec.structs.replace(verdict, **changes)
+    run.write(record)
+
+
+def test_a_sweep_is_alive_while_its_queue_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = make_sweep(tmp_path, [20], done=0)
+    lock = RunLock(folder.lock)
+    try:
+        assert SweepReader(folder).read().alive
+    finally:
+        lock.release()
+    assert not SweepReader(folder).read().alive
+    monkeypatch.setattr("engine.sweep.sweep.read_lock", lambda path: LockInfo(1, "here", 0.0, alive=False))
+    assert not SweepReader(folder).read().alive, "its lock is still there, as of one that was killed"
 
 
 def test_a_sweep_that_cannot_tell_its_settings_apart_says_so(tmp_path: Path) -> None:
@@ -280,6 +402,7 @@ def test_a_setting_has_its_result_once_all_its_seeds_are_through(tmp_path: Path)
     found = SweepReader(make_sweep(tmp_path, [20, 30], done=3)).read()
     assert [one.whole for one in found.settings] == [True, False] and found.best is found.settings[0]
     assert found.settings[1].states == ("finished", "") and found.done == 3 and found.total == 4
+    assert found.settings[1].scores and found.compared == [0]
     record = found.folder.read()
     record.choose_on = "dev"
     found.folder.write(record)

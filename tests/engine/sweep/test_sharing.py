@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -22,7 +23,7 @@ from engine.sweep import sharing
 from engine.sweep.prepare import point_changes
 from engine.sweep.results import stage_counts
 from engine.sweep.runs import RunMaker
-from engine.sweep.sharing import Donor, best_donor, take_over
+from engine.sweep.sharing import Donor, best_donor, common_stages, take_over
 from engine.sweep.sweep import SweepFolder
 from tests.engine.sweep.conftest import made, results, work_on
 from tests.exactly import exactly
@@ -88,7 +89,35 @@ def test_a_run_waits_for_another_that_does_its_next_stage(
     assert maker.must_wait(later, None, [RunStatus(run, record, "running")]) is waits
 
 
-@pytest.mark.parametrize("change", ["content", "gone", "versions", "unfinished", "begun again"])
+def test_a_run_does_not_wait_for_what_it_can_take_over_elsewhere(sweep: Sweep) -> None:
+    """Two runs gathered side by side: one is through with it, and the other is not."""
+    folder = sweep("online.k_scale=0.5,1,2")
+    maker = RunMaker(folder, folder.read())
+    first, second, third = maker.record.all_points
+    run, other = made(maker, first), made(maker, second)
+    assert run_worker(run.path) == 0
+    record = other.read()
+    record.stages[GATHER].status = "running"
+    donor = maker.donor(third, [run, other])
+    assert donor is not None and donor.run.path == run.path
+    assert not maker.must_wait(third, donor, [RunStatus(other, record, "running")])
+
+
+def test_all_stages_are_taken_over_with_their_files(sweep: Sweep) -> None:
+    """A field that no stage reads. Which stages its user leaves out is chosen for the other run alone."""
+    folder = sweep("online.beta=0.25,0.75", overrides=("online.record_null=false",))
+    maker = RunMaker(folder, folder.read())
+    first, second = (folder.run(point) for point in maker.record.all_points)
+    assert run_worker(made(maker, maker.record.all_points[0]).path) == 0
+    record = first.read()
+    record.stages[WEIGH].skipped = False
+    first.write(record)
+    assert run_worker(made(maker, maker.record.all_points[1]).path) == 0
+    assert counts(maker) == {GATHER: (1, 1), WEIGH: (1, 1)}
+    assert results(second) == results(first) and second.read().stages[WEIGH].skipped is None
+
+
+@pytest.mark.parametrize("change", ["content", "gone", "versions", "unfinished", "begun again", "damaged"])
 def test_a_run_that_was_changed_gives_nothing(sweep: Sweep, change: str) -> None:
     folder = sweep("online.k_scale=0.5,2")
     maker = RunMaker(folder, folder.read())
@@ -101,6 +130,8 @@ def test_a_run_that_was_changed_gives_nothing(sweep: Sweep, change: str) -> None
         items.write_text(items.read_text() + "\n")
     elif change == "gone":
         items.unlink()
+    elif change == "damaged":
+        run.record.write_text("{")
     else:
         record = run.read()
         if change == "versions":
@@ -111,6 +142,34 @@ def test_a_run_that_was_changed_gives_nothing(sweep: Sweep, change: str) -> None
             record.stages[GATHER].status = "running"
         run.write(record)
     assert maker.donor(second, [run]) is None
+
+
+def test_a_run_gives_the_stages_that_it_has_finished(sweep: Sweep) -> None:
+    folder = sweep("online.beta=0.25,0.75", overrides=("online.record_null=false",))
+    maker = RunMaker(folder, folder.read())
+    first, second = maker.record.all_points
+    run = made(maker, first)
+    assert run_worker(run.path) == 0
+    donor = maker.donor(second, [run])
+    assert donor is not None and donor.stages == [GATHER, WEIGH]
+    record = run.read()
+    record.stages[WEIGH].status = "running"
+    run.write(record)
+    donor = maker.donor(second, [run])
+    assert donor is not None and donor.stages == [GATHER]
+
+
+@pytest.mark.parametrize(
+    ("other", "same"),
+    [("abc", "abc"), ("acb", "a"), ("bac", ""), ("a", "a"), ("abcd", "abc"), ("xbc", ""), ("", "")],
+)
+def test_the_first_stages_of_both_are_the_common_ones_in_their_order(
+    other: str, same: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sharing, "_same_inputs", lambda name, one, two: name != "x")
+    ours, theirs = (SimpleNamespace(run=SimpleNamespace(stages=list(stages))) for stages in ("abc", other))
+    configs: Any = (ours, theirs)
+    assert common_stages(*configs) == list(same)
 
 
 def test_a_run_that_took_stages_over_is_like_any_other(sweep: Sweep) -> None:
@@ -167,6 +226,7 @@ def test_a_file_that_changes_while_it_is_taken_over_is_told(sweep: Sweep) -> Non
         ):
             take_over(donor, folder.path / "taken", run.read())
     alone = maker.make(second, donor).read()
+    assert not (folder.run(second).path / "gather").exists(), "nothing of what was copied is left"
     assert [stage.status for stage in alone.stages.values()] == ["pending", "pending"]
 
 

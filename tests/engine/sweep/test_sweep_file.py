@@ -63,6 +63,19 @@ def test_what_is_no_sweep_is_told(tmp_path: Path) -> None:
     )
 
 
+POINT = b'{"name": "s", "created": 1, "specs": [], "axes": [], "points": [{"number": 1, "run_id": "a", "setting": '
+
+
+@pytest.mark.parametrize("content", [b'{"name": "\xff"}', POINT + b'{"x": ' + b"[" * 100_000, b"", b"nul"])
+def test_a_damaged_state_is_one_error(content: bytes, tmp_path: Path) -> None:
+    """Also one that is nested deeper than it can be read."""
+    sweep = SweepFolder(tmp_path)
+    sweep.state.write_bytes(content)
+    with pytest.raises(RunError, match="this is not the state of a sweep: ") as caught:
+        sweep.read()
+    assert caught.value.where == str(sweep.state)
+
+
 @pytest.mark.parametrize(
     ("text", "good"), [("a", True), ("x" * 199, True), ("x" * 200, False), ("a/b", False)]
 )

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import safetensors
 import safetensors.numpy
+import safetensors.torch
 import torch
 
 from engine.errors import DataError
@@ -223,6 +224,7 @@ BAD = [
         _torch({"layers.1": {"action": "add"}}),
         "expected a tensor, found NoneType (a.pt: layers.1): save a tensor",
     ),
+    (_torch({3: [1.0, 2.0]}), "expected a tensor, found list (a.pt: layer 3): save a tensor"),
     (
         _torch({"layers.1": ADDED | {"steering_coefficient": "x"}}),
         "layers.1: no coefficient: could not convert string to float: 'x' (a.pt): save it as a number",
@@ -281,6 +283,37 @@ def test_files_of_other_content_are_told(tmp_path: Path) -> None:
     )
 
 
+def test_a_cut_control_vector_is_told_wherever_it_ends(tmp_path: Path) -> None:
+    whole = _written(tmp_path, "gguf", _vectors(2))
+    content = whole.read_bytes()
+    end = len(content) - 16  # of the numbers: what is behind them only fills up to 32 bytes
+    for size in (*range(4, end, 7), end - 1):
+        (tmp_path / "cut.gguf").write_bytes(content[:size])
+        assert _refused(tmp_path / "cut.gguf").startswith("this is not a readable GGUF file: ")
+
+
+def test_numbers_that_numpy_does_not_know_are_told(tmp_path: Path) -> None:
+    for dtype in (torch.bfloat16, torch.float8_e4m3fn):
+        safetensors.torch.save_file({"direction.1": torch.ones(3).to(dtype)}, tmp_path / "a.safetensors")
+        assert _refused(tmp_path / "a.safetensors").startswith("this is not a readable safetensors file: ")
+
+
+def test_a_file_is_known_by_what_is_in_it_and_not_by_its_ending(tmp_path: Path) -> None:
+    written = _written(tmp_path, "gguf", _vectors(2))
+    assert read_vectors(written.rename(tmp_path / "vectors.bin")).layers == [2]
+    for name in ("a.pth", "a.bin", "a"):
+        torch.save({4: torch.ones(3)}, tmp_path / name)
+        assert read_vectors(tmp_path / name).layers == [4]
+
+
+def test_a_folder_is_no_file_of_vectors(tmp_path: Path) -> None:
+    (tmp_path / "vectors").mkdir()
+    said = _refused(tmp_path / "vectors")
+    assert said.startswith("the file of vectors cannot be read: ") and said.endswith(
+        " (vectors): name a file"
+    )
+
+
 def test_without_the_package_the_way_to_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "gguf", None)
     with pytest.raises(DataError) as caught:
@@ -301,6 +334,7 @@ OTHER_MODEL = "take vectors that were made for this model"
             "",
         ),
         (3, SIZE, 3, f"layer 3 does not exist: the model has layers 0 to 2 (file): {OTHER_MODEL}"),
+        (3, 5, 8, f"the vector has 12 numbers, the model's states have 5 (file): {OTHER_MODEL}"),
         (3, 99, 8, f"the vector has 12 numbers, the model's states have 99 (file): {OTHER_MODEL}"),
     ],
 )  # fmt: skip
