@@ -6,7 +6,8 @@ import re
 from pathlib import Path
 
 from safetensors import SafetensorError
-from safetensors.numpy import load_file, save
+from safetensors.numpy import save
+from safetensors.torch import load_file
 
 from engine.errors import DataError, reading_errors
 from engine.vectors.layer_vectors import LayerVectors, as_vector
@@ -22,9 +23,9 @@ def safetensors_bytes(vectors: LayerVectors, model: str) -> bytes:
 
 def read_safetensors(path: Path) -> LayerVectors:
     """Tensors named `direction.N`, `layers.N`, `layer.N` or `N`. Raises DataError."""
-    kinds = (SafetensorError, OSError, ValueError, TypeError, KeyError, AttributeError)
+    kinds = (SafetensorError, OSError, NotImplementedError)  # the last for numbers of 4 bits
     with reading_errors(path, "this is not a readable safetensors file", "export the vectors again", *kinds):
-        tensors = load_file(path)
+        tensors = {name: tensor.float() for name, tensor in load_file(path).items()}
     named = [(match, tensor) for name, tensor in tensors.items() if (match := _NAME.fullmatch(name))]
     if not named:
         raise DataError(
