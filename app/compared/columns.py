@@ -56,9 +56,9 @@ def _cell(place: int, key: str, label: str, priority: int) -> ListColumn[ArmPair
 
 
 METHODS: Sequence[ListColumn[ArmPair]] = (
-    ListColumn("system", "system", 9, priority=4, value=lambda m: m.a.system),
+    ListColumn("system", "system", 9, priority=3, value=lambda m: m.a.system),
     ListColumn("method", "method", 13, flex=True, value=lambda m: m.a.name, show=arm_name),
-    ListColumn("finding", "finding", 15, priority=1, value=lambda m: m, show=_finding,
+    ListColumn("finding", "finding", 10, priority=1, value=lambda m: m, show=_finding,
                help="of the scores; unclear: the interval holds 0, or p is not below 0.05"),
     ListColumn("n", "n", 4, "right", 4, help="items that both runs have", value=lambda m: m.figures.n),
     ListColumn("mean_a", "A", 5, "right", 1, help="mean score of A", value=lambda m: m.figures.mean_a, show=fixed),
@@ -69,10 +69,10 @@ METHODS: Sequence[ListColumn[ArmPair]] = (
                value=lambda m: m, show=lambda m: interval(m.figures.low, m.figures.high)),
     ListColumn("p", "p", 5, "right", 2, help="McNemar's exact p of only A against only B",
                value=lambda m: m.figures.p, show=probability),
-    _cell(0, "both", "both✓", 4),
-    _cell(1, "only_a", "only A", 3),
-    _cell(2, "only_b", "only B", 3),
-    _cell(3, "neither", "none✓", 4),
+    _cell(0, "both", "both✓", 3),
+    _cell(1, "only_a", "only A", 1),
+    _cell(2, "only_b", "only B", 1),
+    _cell(3, "neither", "none✓", 3),
     ListColumn("tokens", "tokens", 9, "right", 5, help="mean tokens an item, A → B",
                value=lambda m: m, show=_tokens),
 )  # fmt: skip

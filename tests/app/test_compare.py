@@ -318,10 +318,10 @@ def test_which_columns_of_a_comparison_there_is_room_for(tmp_path: Path) -> None
     def shown(columns: Any, width: int) -> str:
         return " ".join(f"{one.column.label}:{one.width}" for one in place(columns, width))
 
-    assert shown(METHODS, 50) == "method:13 finding:15 A:5 B:5 B−A:6"
-    assert shown(METHODS, 78) == "method:18 finding:15 A:5 B:5 B−A:6 95% interval:16 p:5"
+    assert shown(METHODS, 50) == "method:18 finding:10 A:5 B:5 B−A:6"
+    assert shown(METHODS, 78) == "method:15 finding:10 A:5 B:5 B−A:6 95% interval:16 only A:6 only B:6"
     assert shown(METHODS, 140) == (
-        "system:9 method:29 finding:15 n:4 A:5 B:5 B−A:6 95% interval:16 p:5 both✓:5 only A:6 only B:6 none✓:5 tokens:9"
+        "system:9 method:34 finding:10 n:4 A:5 B:5 B−A:6 95% interval:16 p:5 both✓:5 only A:6 only B:6 none✓:5 tokens:9"
     )
     assert shown(ITEMS, 50) == "A:4 B:4 first difference:26"
     assert shown(ITEMS, 78) == "A:4 B:4 first difference:26 question:25 tok. A:6 tok. B:6"
