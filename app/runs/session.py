@@ -40,7 +40,6 @@ class KeptState:
 
     seq: int
     offset: int
-    line: int
     state: RunState
 
 
@@ -73,7 +72,7 @@ class RunSession:
         self._live = RunState()
         self._folded = 0
         self._latest = self._shown = RunState()
-        self._kept: list[KeptState] = [KeptState(-1, 0, 0, RunState())]
+        self._kept: list[KeptState] = [KeptState(-1, 0, RunState())]
         self._at_cursor: KeptState | None = None
         self.cursor: int | None = None
         self.frozen = False
@@ -213,13 +212,15 @@ class RunSession:
 
     def _fold_some(self) -> bool:
         """Fold a portion of what is new; whether there was anything."""
-        before = self._reader.offset
         try:
             entries = self._reader.poll(_CHUNK)
         except (SteerError, OSError) as error:
             self._note(error)
-            return self._reader.offset > before  # reading continues behind a broken line
+            return False
         if not entries:
+            self._folded = self._reader.offset
+            if self._reader.damage:
+                self._note(self._reader.damage)
             if self.unread_bytes:
                 self.unread_bytes = self._reader.behind()
             return False
@@ -238,7 +239,7 @@ class RunSession:
     def _keep(self) -> None:
         seq = self._live.seq
         if seq - self._kept[-1].seq >= self._keep_every:
-            self._kept.append(KeptState(seq, self._reader.offset, self._reader.line, self._live.share()))
+            self._kept.append(KeptState(seq, self._reader.offset, self._live.share()))
 
     def _follow_cursor(self) -> None:
         cursor, point = self.cursor, self._at_cursor
@@ -251,23 +252,22 @@ class RunSession:
         here = self._at_cursor
         if here is not None and near.seq < here.seq <= seq:
             near = here
-        state, reader = near.state.share(), LogReader(self._directory.events, near.offset, near.line)
-        offset, line = near.offset, near.line
+        state, reader = near.state.share(), LogReader(self._directory.events, near.offset)
+        offset = near.offset
         while state.seq < seq:
-            before = reader.offset
             try:
                 entries = reader.poll(min(_CHUNK, seq - state.seq))
             except (SteerError, OSError) as error:
                 self._note(error)
-                entries = []
-            if reader.offset == before:
+                break
+            if not entries:
                 break
             for event, start, length in entries:
                 if event.seq > seq:
-                    return KeptState(seq, offset, line, state)
+                    return KeptState(seq, offset, state)
                 state.apply(event, start, length)
-                offset, line = start + length + 1, line + 1
-        return KeptState(seq, offset, line, state)
+                offset = start + length + 1
+        return KeptState(seq, offset, state)
 
     def _look_at_worker(self) -> None:
         now = time.monotonic()

@@ -31,19 +31,13 @@ def _log(data: bytes, folder: Path) -> object:
     """Followed to its end, past lines that are no events, and folded into what screens draw."""
     path = folder / "events.jsonl"
     path.write_bytes(data)
-    reader, state, wrong = LogReader(path), RunState(), None
-    while reader.behind():
-        before = reader.offset
-        try:
-            for entry in reader.poll():
-                state.apply(entry.event, entry.offset, entry.length)
-        except DataError as error:
-            wrong = error
-        if reader.offset == before:
-            break
+    reader, state = LogReader(path), RunState()
+    while entries := reader.poll():
+        for entry in entries:
+            state.apply(entry.event, entry.offset, entry.length)
     read_progress(RunDirectory(folder))
-    if wrong is not None:
-        raise wrong
+    if reader.damage:
+        raise DataError(what=reader.damage)
     return state
 
 
