@@ -18,7 +18,7 @@ from pathlib import Path
 
 from app.runs.orders import UserMessage, send_command
 from app.state.event_index import EventIndex
-from app.state.run import RunState
+from app.state.run import LOG_IS_CUT, RunState
 from engine.errors import RunError, SteerError
 from engine.events import Event, StagePaused, StageResumed, WorkerStarted, WorkerStopped
 from engine.run.directory import STARTING, RunDirectory, RunStatus, inspect
@@ -50,8 +50,10 @@ class RunSession:
     stays as it is and `behind` counts what happened since. `revision` is another number whenever something shown may be
     another. `status`: of the worker, `STARTING` while one that `has_started_worker` knows has not yet taken the run.
     `stop_requested`: here, and the worker has not stopped yet. `index`: marks and stops of the log;
-    `unread_bytes`: of the log, not folded yet.
+    `unread_bytes`: of the log, not folded yet. `log_is_cut`: its end is shown, and the run went on behind it.
     """
+
+    log_is_cut = False
 
     def __init__(
         self,
@@ -71,6 +73,7 @@ class RunSession:
         self._reader = LogReader(self._directory.events)
         self._live = RunState()
         self._folded = 0
+        self._is_cut = False
         self._latest = self._shown = RunState()
         self._kept: list[KeptState] = [KeptState(-1, 0, RunState())]
         self._at_cursor: KeptState | None = None
@@ -123,9 +126,11 @@ class RunSession:
         if status is not None and not status.alive:
             self.stop_requested = False
         # While a view is frozen, the number of events it is behind still changes.
-        now = (shown, status.state if status is not None else "", self._latest, self.stop_requested)
+        state = status.state if status is not None else ""
+        now = (shown, state, self._latest, self.stop_requested, self._is_cut)
         changed = now != self._seen
         self._seen, self._shown, self.status = now, shown, status
+        self.log_is_cut = self._is_cut and shown is self._latest
         self.revision += changed
         return changed
 
@@ -219,8 +224,7 @@ class RunSession:
             return False
         if not entries:
             self._folded = self._reader.offset
-            if self._reader.damage:
-                self._note(self._reader.damage)
+            self._look_at_end()
             if self.unread_bytes:
                 self.unread_bytes = self._reader.behind()
             return False
@@ -235,6 +239,14 @@ class RunSession:
         self._folded = self._reader.offset
         self.unread_bytes = self._reader.behind()
         return True
+
+    def _look_at_end(self) -> None:
+        """Say what is wrong with the log, once all of it is read."""
+        status = self._status
+        self._is_cut = status is not None and not status.alive and self._live.is_cut(status.record)
+        for wrong in (self._reader.damage, LOG_IS_CUT if self._is_cut else ""):
+            if wrong:
+                self._note(wrong)
 
     def _keep(self) -> None:
         seq = self._live.seq
