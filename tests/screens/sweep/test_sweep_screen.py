@@ -327,6 +327,32 @@ async def test_why_a_sweep_cannot_be_read_stands_below_the_rows_of_before(tmp_pa
         await until(lambda: "this is not a sweep" not in drawn(app), "the sweep", seconds=9)
 
 
+async def test_an_error_that_nobody_foresaw_is_shown_and_only_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The screen stayed as it was, for ever; it is read again every second."""
+    app = SweepApp(make_sweep(tmp_path, [20, 38]))
+
+    def read() -> None:
+        raise ValueError("no [such] thing")
+
+    monkeypatch.setattr(app.sweep.reader, "read", read)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await until(lambda: "no [such] thing" in drawn(app), "the error", seconds=9)
+        panel = app.screen
+        assert isinstance(panel, ErrorPanel)
+        assert panel.fault == Fault(
+            "This was not foreseen", "ValueError: no [such] thing",
+            hint="this is a bug in steer-tui: please report it",
+        )  # fmt: skip
+        await pilot.press("escape")
+        await until(lambda: app.screen is app.sweep and not app.sweep._reading, "the sweep", seconds=9)
+        app.sweep.look()
+        await until(lambda: not app.sweep._reading, "another reading", seconds=9)
+        await pilot.pause()
+        assert app.screen is app.sweep
+
+
 @pytest.mark.parametrize(("seconds", "count"), [(60.0, 1), (0.02, 3)])
 async def test_a_sweep_is_read_at_once_and_then_in_turn(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seconds: float, count: int
