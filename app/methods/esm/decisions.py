@@ -59,7 +59,8 @@ def _title(d: DecisionTaken, answers: Answers) -> Words:
     ]
     _, steered, greedy = answers
     if steered is None:
-        return [*title, Span("· not evaluated yet", "dim")]
+        known = "of a request, whose right answer nobody knows" if d.stage == "serve" else "not evaluated yet"
+        return [*title, Span(f"· {known}", "dim")]
     turned = ""
     if greedy is not None and greedy.correct != steered.correct:
         turned = "  ▲ fixed" if steered.correct else "  ▼ broken"
