@@ -151,6 +151,6 @@ DECISIONS: Cases[int] = Cases(
     draw=_blocks,
     empty=_EMPTY,
     notable=lambda state, number: bool(sign_where_it_turned(state.esm)(number)),
-    notable_words="other example in this table that differs from greedy",
+    notable_words="example in this table that differs from greedy",
 )
 """Their columns are the fields of the filter: `DECISION_FIELDS`."""
