@@ -7,7 +7,6 @@ from pathlib import Path
 
 from app.runs.run_list import read_progress
 from app.state.run import RunState
-from engine.errors import DataError
 from engine.events import Event, Header
 from engine.run.control import answer
 from engine.run.directory import RunDirectory, inspect
@@ -36,8 +35,6 @@ def _log(data: bytes, folder: Path) -> object:
         for entry in entries:
             state.apply(entry.event, entry.offset, entry.length)
     read_progress(RunDirectory(folder))
-    if reader.damage:
-        raise DataError(what=reader.damage)
     return state
 
 
