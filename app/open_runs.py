@@ -13,7 +13,14 @@ from app.methods.place import Place
 from app.runs.workers import Workers
 from engine.errors import RunError, SteerError
 from engine.run.directory import RunDirectory
-from screens.messages import CompareRequested, EventRequested, RunRequested, SweepRequested, SystemRequested
+from screens.messages import (
+    CompareRequested,
+    ErrorUnforeseen,
+    EventRequested,
+    RunRequested,
+    SweepRequested,
+    SystemRequested,
+)
 from screens.runs.screen import RunsScreen
 
 if TYPE_CHECKING:
@@ -84,6 +91,10 @@ class OpenRuns(App[None]):
             self.run_screens.show(self.session, method, place)
         else:
             self.open_run(path, method, place)
+
+    @on(ErrorUnforeseen)
+    def _error_unforeseen(self, message: ErrorUnforeseen) -> None:
+        self.show_error("This was not foreseen", message.error)
 
     @on(EventRequested)
     def _event_requested(self, message: EventRequested) -> None:

@@ -10,6 +10,7 @@ from textual.screen import Screen
 from textual.widget import Widget
 
 from screens.widgets.key_line import KeyLine
+from screens.worker_errors import TellsWorkerErrors
 
 NARROWEST = 60
 """Columns below which a screen says so instead of drawing."""
@@ -31,7 +32,7 @@ class TooNarrow(Widget):
         )
 
 
-class ConsoleScreen(Screen[Result]):
+class ConsoleScreen(TellsWorkerErrors, Screen[Result]):
     """A full screen. Gives its content in `compose_content`; has the class `-tiny`, `-narrow` or `-wide`."""
 
     HORIZONTAL_BREAKPOINTS = [(0, "-tiny"), (NARROWEST, "-narrow"), (120, "-wide")]

@@ -56,3 +56,10 @@ class EventRequested(Message):
 
     run_dir: Path
     seq: int | None = None
+
+
+@dataclass
+class ErrorUnforeseen(Message):
+    """Show an error of a screen's worker."""
+
+    error: Exception

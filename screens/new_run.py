@@ -28,12 +28,13 @@ from screens.panels.error_panel import Fault, fault_table
 from screens.widgets.key_line import KeyLine
 from screens.widgets.line_list import LineList
 from screens.widgets.tones import tone
+from screens.worker_errors import TellsWorkerErrors
 
 _PATIENCE = 0.3
 """Seconds without a key before what is typed is checked."""
 
 
-class NewRunScreen(ModalScreen[RunDirectory | Path | None]):
+class NewRunScreen(TellsWorkerErrors, ModalScreen[RunDirectory | Path | None]):
     """The result is a prepared run, the folder of a prepared sweep, or None."""
 
     CSS_PATH = "new_run.tcss"

@@ -52,7 +52,7 @@ def reading_words(session: Session) -> str:
 def shown_stages(session: Session) -> list[StageState]:
     """The stages at the moment looked at; at the log's end, a stage whose worker vanished counts as stopped."""
     shown = list(session.state.stages.values())
-    vanished = session.status is not None and session.status.state == "interrupted"
+    vanished = session.log_is_cut or engine_state(session) == "interrupted"
     if not vanished or session.cursor is not None or session.frozen:
         return shown
     return [replace(stage, status=STOPPED) if stage.active else stage for stage in shown]

@@ -17,8 +17,7 @@ from app.batch.result_tables import print_results
 from app.runs.client import request_stop, start_worker
 from app.runs.workers import how_it_ended, last_words, recorded_failure
 from app.state.run import RunState
-from app.wording.text import error_line, error_lines, kept_line
-from engine.errors import DataError
+from app.wording.text import error_line, kept_line
 from engine.events import StageFailed, WorkerStopped
 from engine.run.directory import RunDirectory, inspect
 from engine.run.event_log import LogEntry, LogReader
@@ -61,7 +60,7 @@ def run_batch(directory: RunDirectory, console: Console, errors: Console) -> int
     interrupts = Interrupts()
     with interrupts.handled():
         state, tail = RunState(), LogReader(directory.events)
-        while history := _poll(tail, errors):
+        while history := tail.poll():
             for entry in history:
                 state.apply(*entry)
         process = start_worker(directory)
@@ -101,7 +100,7 @@ class _Batch:
         """Show the run until its worker has exited or has reported its end."""
         while True:
             has_exited = self._process.poll() is not None
-            entries = _poll(self._tail, self._errors)
+            entries = self._tail.poll()
             for entry in entries:
                 self._show(entry)
             if self._end is not None:
@@ -120,6 +119,8 @@ class _Batch:
 
     def report(self, code: int) -> None:
         """Print how the run ended, and how to resume it."""
+        if self._tail.damage:
+            self._error(self._tail.damage)
         if self._failure is not None:
             failure = self._failure
             line = error_line(failure.what, failure.where, failure.hint)
@@ -193,13 +194,3 @@ class _Batch:
 
     def _error(self, text: str) -> None:
         self._errors.print(Text(text, style="red"), soft_wrap=True)
-
-
-def _poll(tail: LogReader, errors: Console) -> list[LogEntry]:
-    """The next events; broken lines before them are reported."""
-    while True:
-        try:
-            return tail.poll()
-        except DataError as error:
-            for line in error_lines(error):
-                errors.print(Text(line, style="red"), soft_wrap=True)

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from app.batch.display import sentence
 from app.ctl.output import DONE, write_json, write_line, write_warning
 from app.ctl.wait import code_of_state
-from engine.errors import DataError, RunError
+from engine.errors import RunError
 from engine.events import Event, encode, event_types
 from engine.run.directory import RunDirectory, inspect
 from engine.run.event_log import LogEntry, LogReader
@@ -36,20 +36,11 @@ def events(
 
 def poll_all(tail: LogReader) -> Iterator[LogEntry]:
     """All events that are there, without the damaged lines between them; standard error says how many there are."""
-    damaged: list[DataError] = []
-    while True:
-        try:
-            entries = tail.poll()
-        except DataError as error:
-            damaged.append(error)
-            continue
-        if not entries:
-            break
+    before = tail.broken
+    while entries := tail.poll():
         yield from entries
-    if damaged:
-        write_warning(
-            f"damaged lines of the log, passed over: {len(damaged)}; the first is {damaged[0].where}"
-        )
+    if tail.broken > before:
+        write_warning(tail.damage)
 
 
 def _write(event: Event, as_json: bool) -> None:

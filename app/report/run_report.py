@@ -27,7 +27,7 @@ from app.report.source import RunSource
 from app.report.times import clock
 from app.result_tables import servers
 from app.runs.notes import Entry
-from app.state.run import RunState, method_states
+from app.state.run import LOG_IS_CUT, RunState, method_states
 from app.wording.text import counted, duration, listed
 from app.wording.verdict_text import verdict_sentence, verdicts
 from app.wording.words import STAGE_WORDS
@@ -47,6 +47,7 @@ def report(source: RunSource) -> Document:
     record = source.status.record
     blocks = [
         _about(source),
+        *([Paragraph(LOG_IS_CUT, "warn")] if _is_cut(source) else []),
         *_findings(source),
         *_methods(source.state),
         *_cases(source),
@@ -69,6 +70,10 @@ def _about(source: RunSource) -> Block:
             ("lines of the log that are not events", str(source.damaged or "")),
         ]
     )
+
+
+def _is_cut(source: RunSource) -> bool:
+    return not source.status.alive and source.state.is_cut(source.status.record)
 
 
 def _findings(source: RunSource) -> list[Block]:

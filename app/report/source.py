@@ -8,7 +8,6 @@ from pathlib import Path
 from app.methods.source import CaseSource
 from app.runs.notes import Written, read_notes
 from app.state.run import RunState
-from engine.errors import DataError
 from engine.events import ModelLoaded
 from engine.run.directory import RunDirectory, RunStatus, inspect
 from engine.run.event_log import LogReader, read_event
@@ -38,20 +37,13 @@ class RunSource:
 def read_run(directory: RunDirectory) -> RunSource:
     """Read a run, finished or under way. Raises RunError."""
     status = inspect(directory.path)
-    state, damaged = RunState(), 0
+    state = RunState()
     models: dict[tuple[str, str], ModelLoaded] = {}
     reader = LogReader(directory.events)
-    while True:
-        try:
-            entries = reader.poll()
-        except DataError:
-            damaged += 1
-            continue
-        if not entries:
-            break
+    while entries := reader.poll():
         for entry in entries:
             state.apply(*entry)
             if isinstance(entry.event, ModelLoaded):
                 models[entry.event.name, entry.event.fingerprint] = entry.event
     cases = CaseSource(directory.path, state, lambda *place: read_event(directory.events, *place))
-    return RunSource(status, cases, read_notes(directory.path), list(models.values()), damaged)
+    return RunSource(status, cases, read_notes(directory.path), list(models.values()), reader.broken)

@@ -49,7 +49,11 @@ def as_changes(fields: Mapping[str, object]) -> list[str]:
 
 
 def prepare_serving(sources: Sequence[RunDirectory], changes: Sequence[str]) -> RunDirectory:
-    """A run that serves the first one's model with the levers of all, beside the first unless `changes` say where."""
+    """A run that serves the first one's model with the levers of all, beside the first unless `changes` say where.
+    Raises ConfigError, also for a key that is not where it is said to be."""
+    from engine.config.file import load_config
+    from engine.serve.key import named_key
+
     first = sources[0]
     record = first.read()
     if list(record.stages) == ["serve"]:
@@ -59,10 +63,12 @@ def prepare_serving(sources: Sequence[RunDirectory], changes: Sequence[str]) -> 
             hint="resume it, or name the run that it serves",
         )
     runs = [str(source.path.absolute()) for source in sources]
-    overrides = as_changes({"run.name": f"{record.name}-serve", "run.stages": ["serve"], "serve.runs": runs})
+    named = {"run.name": f"{record.name}-serve", "run.stages": ["serve"], "serve.runs": runs}
+    overrides = [*as_changes(named), *changes]
+    named_key(load_config(first.config, overrides).serve)
     elsewhere = any(change.partition("=")[0].strip() == "run.outputs" for change in changes)
     outputs = None if elsewhere else str(first.path.absolute().parent.parent)
-    return prepare_run(first.config, [*overrides, *changes], outputs)
+    return prepare_run(first.config, overrides, outputs)
 
 
 def prepare_run(config_path: Path, overrides: Sequence[str] = (), outputs: str | None = None) -> RunDirectory:

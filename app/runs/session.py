@@ -18,7 +18,7 @@ from pathlib import Path
 
 from app.runs.orders import UserMessage, send_command
 from app.state.event_index import EventIndex
-from app.state.run import RunState
+from app.state.run import LOG_IS_CUT, RunState
 from engine.errors import RunError, SteerError
 from engine.events import Event, StagePaused, StageResumed, WorkerStarted, WorkerStopped
 from engine.run.directory import STARTING, RunDirectory, RunStatus, inspect
@@ -40,7 +40,6 @@ class KeptState:
 
     seq: int
     offset: int
-    line: int
     state: RunState
 
 
@@ -51,8 +50,10 @@ class RunSession:
     stays as it is and `behind` counts what happened since. `revision` is another number whenever something shown may be
     another. `status`: of the worker, `STARTING` while one that `has_started_worker` knows has not yet taken the run.
     `stop_requested`: here, and the worker has not stopped yet. `index`: marks and stops of the log;
-    `unread_bytes`: of the log, not folded yet.
+    `unread_bytes`: of the log, not folded yet. `log_is_cut`: its end is shown, and the run went on behind it.
     """
+
+    log_is_cut = False
 
     def __init__(
         self,
@@ -72,8 +73,9 @@ class RunSession:
         self._reader = LogReader(self._directory.events)
         self._live = RunState()
         self._folded = 0
+        self._is_cut = False
         self._latest = self._shown = RunState()
-        self._kept: list[KeptState] = [KeptState(-1, 0, 0, RunState())]
+        self._kept: list[KeptState] = [KeptState(-1, 0, RunState())]
         self._at_cursor: KeptState | None = None
         self.cursor: int | None = None
         self.frozen = False
@@ -124,9 +126,11 @@ class RunSession:
         if status is not None and not status.alive:
             self.stop_requested = False
         # While a view is frozen, the number of events it is behind still changes.
-        now = (shown, status.state if status is not None else "", self._latest, self.stop_requested)
+        state = status.state if status is not None else ""
+        now = (shown, state, self._latest, self.stop_requested, self._is_cut)
         changed = now != self._seen
         self._seen, self._shown, self.status = now, shown, status
+        self.log_is_cut = self._is_cut and shown is self._latest
         self.revision += changed
         return changed
 
@@ -209,13 +213,14 @@ class RunSession:
 
     def _fold_some(self) -> bool:
         """Fold a portion of what is new; whether there was anything."""
-        before = self._reader.offset
         try:
             entries = self._reader.poll(_CHUNK)
         except (SteerError, OSError) as error:
             self._note(error)
-            return self._reader.offset > before  # reading continues behind a broken line
+            return False
         if not entries:
+            self._folded = self._reader.offset
+            self._look_at_end()
             if self.unread_bytes:
                 self.unread_bytes = self._reader.behind()
             return False
@@ -231,10 +236,18 @@ class RunSession:
         self.unread_bytes = self._reader.behind()
         return True
 
+    def _look_at_end(self) -> None:
+        """Say what is wrong with the log, once all of it is read."""
+        status = self._status
+        self._is_cut = status is not None and not status.alive and self._live.is_cut(status.record)
+        for wrong in (self._reader.damage, LOG_IS_CUT if self._is_cut else ""):
+            if wrong:
+                self._note(wrong)
+
     def _keep(self) -> None:
         seq = self._live.seq
         if seq - self._kept[-1].seq >= self._keep_every:
-            self._kept.append(KeptState(seq, self._reader.offset, self._reader.line, self._live.share()))
+            self._kept.append(KeptState(seq, self._reader.offset, self._live.share()))
 
     def _follow_cursor(self) -> None:
         cursor, point = self.cursor, self._at_cursor
@@ -247,23 +260,22 @@ class RunSession:
         here = self._at_cursor
         if here is not None and near.seq < here.seq <= seq:
             near = here
-        state, reader = near.state.share(), LogReader(self._directory.events, near.offset, near.line)
-        offset, line = near.offset, near.line
+        state, reader = near.state.share(), LogReader(self._directory.events, near.offset)
+        offset = near.offset
         while state.seq < seq:
-            before = reader.offset
             try:
                 entries = reader.poll(min(_CHUNK, seq - state.seq))
             except (SteerError, OSError) as error:
                 self._note(error)
-                entries = []
-            if reader.offset == before:
+                break
+            if not entries:
                 break
             for event, start, length in entries:
                 if event.seq > seq:
-                    return KeptState(seq, offset, line, state)
+                    return KeptState(seq, offset, state)
                 state.apply(event, start, length)
-                offset, line = start + length + 1, line + 1
-        return KeptState(seq, offset, line, state)
+                offset = start + length + 1
+        return KeptState(seq, offset, state)
 
     def _look_at_worker(self) -> None:
         now = time.monotonic()

@@ -24,7 +24,10 @@ from app.state.serve import ServeState
 from app.state.slsm import SLSMState
 from engine import events as ev
 from engine.plugins import plugins
+from engine.run.directory import RunRecord
 from engine.run.stage_state import FINISHED, SKIPPED, StageState, fold_stages
+
+LOG_IS_CUT = "The log ends before the run did: figures and rows may be missing."
 
 
 class RunState(MethodState):
@@ -76,6 +79,13 @@ class RunState(MethodState):
         if not name:
             return self
         return self.others[name] if name in self.others else getattr(self, name)
+
+    def is_cut(self, record: RunRecord) -> bool:
+        """Whether the log ends before the run did: the record of a run on which nothing works knows more."""
+        done = {name for name, stage in self.stages.items() if stage.status in (FINISHED, SKIPPED)}
+        finished = {name for name, stage in record.stages.items() if stage.status == "finished"}
+        ended = record.status not in ("prepared", "running", "paused")
+        return ended and (self.status in ("running", "paused") or bool(finished - done))
 
     @property
     def active_stage(self) -> StageState | None:

@@ -114,15 +114,16 @@ def _short_interval(verdict: Verdict) -> str:
 
 
 def _cost(verdict: Verdict, brief: bool) -> str:
-    """`8.2 calls ×8.2`, else `92 tok +16%`; of a method that saves tokens, what became of the answers: `right −0.7`."""
-    if verdict.kept is not None:
-        points = signed(100 * verdict.kept.difference, 1)
-        return f"right {points if points.strip('+0.') else '±0'}"
+    """`8.2 calls ×8.2`, else `92 tok +16%`. Of a method that saves tokens its value is what an answer costs: the change
+    alone, and where that changes what is right, `−43% tok, right −0.7`, which brief has no room for."""
+    if verdict.unit == TOKENS:
+        spent = _spent(verdict.value, verdict.baseline_value, "tok", 0, brief=True)
+        points = "" if brief or verdict.kept is None else signed(100 * verdict.kept.difference, 1)
+        return f"{spent}, right {points}" if points.strip("+−0.") else spent
     if verdict.calls is not None:
         return _spent(verdict.calls, verdict.baseline_calls, "calls", 1, brief)
-    if verdict.tokens is None or verdict.unit == TOKENS:
-        return ""
-    return _spent(verdict.tokens, verdict.baseline_tokens, "tok", 0, brief)
+    tokens = verdict.tokens
+    return "" if tokens is None else _spent(tokens, verdict.baseline_tokens, "tok", 0, brief)
 
 
 def _spent(value: float, baseline: float | None, unit: str, digits: int, brief: bool) -> str:

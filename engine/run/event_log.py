@@ -178,23 +178,35 @@ class EventLog:
 class LogReader:
     """Follows a log, live or finished, from its beginning or a known place.
 
-    `offset`: end of the last line read; `line`: its number; `unknown`: how many events of which unknown types were
-    skipped. Nothing is buffered between polls, so a tail that a resuming worker cuts off is never seen.
+    `offset`: end of the last line read; `line`: its number, if it began at the first; `unknown`: how many events of
+    which unknown types were skipped; `broken`: lines that are no events, and `first_broken` the number of the first.
+    Nothing is buffered between polls, so a tail that a resuming worker cuts off is never seen.
     """
 
-    def __init__(self, path: Path, offset: int = 0, line: int = 0) -> None:
+    def __init__(self, path: Path, offset: int = 0) -> None:
         self.path = path
         self.offset = offset
-        self.line = line
+        self.line = 0
         self.unknown: Counter[str] = Counter()
+        self.broken = self.first_broken = 0
+
+    @property
+    def damage(self) -> str:
+        """What is to be said of the lines that are no events; "" where there are none."""
+        where = f"the first is {self.path}:{self.first_broken}"
+        return f"damaged lines of the log, passed over: {self.broken}; {where}" if self.broken else ""
 
     def poll(self, max_events: int = 10_000) -> list[LogEntry]:
-        """The next events, at most `max_events`; none when there is nothing new (or no log yet).
+        """The next events, at most `max_events`; none when there is nothing new (or no log yet). Lines that are no
+        events are counted and passed over.
 
-        Raises DataError with file and line at a line that is no event; the next poll goes on behind it. Raises
-        RunError where the log cannot be read, or is shorter than before: then so does the next poll.
+        Raises RunError where the log cannot be read, or is shorter than before: then so does the next poll.
         """
-        return self._decode(self._read(), max_events)
+        while True:
+            before = self.offset
+            entries = self._decode(self._read(), max_events)
+            if entries or self.offset == before:
+                return entries
 
     def _decode(self, data: bytes, max_events: int) -> list[LogEntry]:
         base, ends = self.offset, _ends(data, max_events)
@@ -214,20 +226,19 @@ class LogReader:
         while len(entries) < max_events and (end := data.find(b"\n", at)) >= 0:
             try:
                 event = decode(data[at:end])
-            except msgspec.DecodeError as error:
-                if entries:
-                    break
-                self._pass(base + end + 1)
-                raise _broken(f"{self.path}:{self.line}") from error
-            if isinstance(event, Unknown):
-                self.unknown[event.type] += 1
+            except msgspec.DecodeError:
+                self._count_broken()
             else:
-                entries.append(LogEntry(event, base + at, end - at))
+                if isinstance(event, Unknown):
+                    self.unknown[event.type] += 1
+                else:
+                    entries.append(LogEntry(event, base + at, end - at))
             at = end + 1
-            self._pass(base + at)
+            self.offset = base + at
+            self.line += 1
         if not entries and len(data) - at >= LONGEST_LINE:
             self.offset = base + len(data)
-            raise _broken(f"{self.path}:{self.line + 1}")
+            self._count_broken()
         return entries
 
     def behind(self) -> int:
@@ -237,9 +248,10 @@ class LogReader:
         except OSError:
             return 0
 
-    def _pass(self, offset: int) -> None:
-        self.offset = offset
-        self.line += 1
+    def _count_broken(self) -> None:
+        """The line behind the last is no event."""
+        self.broken += 1
+        self.first_broken = self.first_broken or self.line + 1
 
     def _read(self) -> bytes:
         """Bytes from `offset` on that hold at least one whole line, if the file does."""
@@ -267,11 +279,11 @@ class LogReader:
                 length *= 4
 
     def _pass_hole(self, file: int) -> None:
-        """Pass over a stretch that was never written. Raises DataError."""
+        """Pass over a stretch that was never written."""
         written = written_from(file, self.offset)
         if written - self.offset >= LONGEST_LINE:
             self.offset = written
-            raise _broken(f"{self.path}:{self.line + 1}")
+            self._count_broken()
 
 
 def _ends(data: bytes, most: int) -> list[int]:

@@ -27,10 +27,8 @@ class ServerKey:
 
 def server_key(section: ServeSection, run_dir: Path) -> ServerKey:
     """The configured key; a new one where no file holds one yet. Raises ConfigError for a key that cannot be used."""
-    if section.key_env == NO_KEY:
-        return ServerKey(None, "no key is asked for")
-    if section.key_env is not None:
-        return _from_environment(section.key_env)
+    if (named := named_key(section)) is not None:
+        return named
     path = run_dir / "serve" / "key"
     with disk_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -38,7 +36,13 @@ def server_key(section: ServeSection, run_dir: Path) -> ServerKey:
         return ServerKey(_read(path), str(path), made)
 
 
-def _from_environment(name: str) -> ServerKey:
+def named_key(section: ServeSection) -> ServerKey | None:
+    """The key that the configuration names; None where it lies in the run's folder. Raises ConfigError."""
+    name = section.key_env
+    if name is None:
+        return None
+    if name == NO_KEY:
+        return ServerKey(None, "no key is asked for")
     if not is_variable(name):
         raise wrong_value("serve.key_env", "", "the name of an environment variable, not a key")
     secret = os.environ.get(name, "").strip()

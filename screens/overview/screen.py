@@ -15,6 +15,7 @@ from textual.getters import query_one
 from app.blocks.fit import fit
 from app.keys.commands import ERROR, REPORT, Command, bindings
 from app.runs.time_left import time_left_sentence
+from app.state.run import LOG_IS_CUT
 from app.wording.text import counted, duration
 from engine.run.stage_state import FINISHED, SKIPPED, StageState
 from screens.method_progress import MethodProgress, progress_of
@@ -144,7 +145,8 @@ on their screens `alt` and the number does.
         state = self.session.state
         text = Text()
         if not shown:
-            return text.append(_EMPTY if self.session.reading is None else _READING)
+            waiting = _EMPTY if self.session.reading is None else _READING
+            return text.append(LOG_IS_CUT if self.session.log_is_cut else waiting)
         done, skipped = (sum(stage.status == status for stage in shown) for status in (FINISHED, SKIPPED))
         words = f"  {done} of {counted(len(shown), 'stages')} done" + f", {skipped} skipped" * bool(skipped)
         if state.worked:
@@ -154,6 +156,8 @@ on their screens `alt` and the number does.
             room = width - len(run_id) - len(words)
             text.append(f"{fit(state.header.name, max(1, room))}{run_id}", "bold")
         text.append(words)
+        if self.session.log_is_cut:
+            return text.append(f"\n{LOG_IS_CUT}")
         left = run_time_left(self.session)
         return text if left is None else text.append(f"\n{time_left_sentence(left)}")
 

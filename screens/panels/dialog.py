@@ -10,11 +10,12 @@ from textual.content import Content
 from textual.screen import ModalScreen
 
 from screens.widgets.key_line import KeyLine
+from screens.worker_errors import TellsWorkerErrors
 
 Result = TypeVar("Result")
 
 
-class Dialog(ModalScreen[Result]):
+class Dialog(TellsWorkerErrors, ModalScreen[Result]):
     """A subclass gives its widgets in `contents`. The class `-text` is for a few sentences; `-error` and `-warning`
     give the frame's colour."""
 

@@ -216,7 +216,8 @@ class CasesPane(Pane):
     def action_differ(self, by: int) -> None:
         """Go to the next or previous case worth seeing."""
         if not self.table.seek(by, self._is_notable_row):
-            self.notify(f"There is no {self.cases.notable_words}", markup=False)
+            other = len(self.source) and self._is_notable_row(self.table.cursor)
+            self.notify(f"There is no {'other ' if other else ''}{self.cases.notable_words}", markup=False)
 
     def action_beside(self, by: int) -> None:
         """The case in the row before or after."""

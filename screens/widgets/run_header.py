@@ -58,6 +58,7 @@ class RunHeader(Widget):
         if state.header is None:
             waits = self._session.reading is None
             words = "waiting for the first event of the run" if waits else "reading the log"
+            words = "the log has no events" if self._session.log_is_cut else words
             return text.append(words, tone(self, "dim"))
         text.append(f"{state.header.name}/{state.header.run_id}")
         if (model := state.model_of(self._stages())) is not None:
@@ -104,7 +105,8 @@ class RunHeader(Widget):
         """What the run does at the moment looked at; at the live end, a vanished worker counts too."""
         status, logged = self._session.status, self._session.state.status
         at_end = self._session.cursor is None and not self._session.frozen
-        return status.state if at_end and status is not None and logged in ("running", "paused") else logged
+        unended = logged in ("running", "paused") or self._session.log_is_cut
+        return status.state if at_end and status is not None and unended else logged
 
     def _moment(self) -> Text:
         session, text = self._session, Text()

@@ -11,7 +11,7 @@ import pytest
 from app.methods.place import Place
 from app.open_runs import OpenRuns
 from engine.errors import DataError
-from screens.messages import EventRequested, RunRequested, SystemRequested
+from screens.messages import ErrorUnforeseen, EventRequested, RunRequested, SystemRequested
 from tests.two_runs import make_run
 
 
@@ -100,6 +100,11 @@ def test_a_run_of_the_working_folder_adds_the_folder_of_its_experiments(
     monkeypatch.chdir(runs[0].parent)
     console.open_run(Path(runs[0].name))
     assert console.asked[0] == ("folder", runs[0].parents[1])
+
+
+def test_an_error_of_a_screens_worker_is_shown(console: Console) -> None:
+    console._error_unforeseen(ErrorUnforeseen(ValueError("no such thing")))
+    assert console.asked == [("error", "This was not foreseen", "no such thing")]
 
 
 def test_what_is_no_run_is_not_opened(console: Console, tmp_path: Path) -> None:

@@ -79,6 +79,10 @@ def test_what_cannot_be_served(
     assert main(["serve", str(source.path), *arguments]) == 2
     said = capsys.readouterr().err
     assert says in said and "sk-a-key" not in said
+    outputs = source.path.parent.parent
+    assert [path.name for path in outputs.iterdir()] == ["mine"], (
+        "no run is left, which `ctl stop` took for a server"
+    )
 
 
 def test_a_server_of_a_server_is_refused(source: RunDirectory, capsys: pytest.CaptureFixture[str]) -> None:

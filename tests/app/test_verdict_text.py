@@ -64,7 +64,7 @@ NEAR = ev.Closest(method="no_probing", n=200, value=0.965, difference=0.0, low=-
         (UNSURE, "greedy 63.5% → 64.0%  ≈ no difference is shown [−2.0, 3.0]",
          "ESM answers 64.0% of 200 problems right; greedy 63.5%: +0.5 points [−2.0, 3.0]; 3 turned right, 2 wrong. "
          "The interval includes zero: no difference is shown. Better than it: majority vote."),
-        (TOKENS, "unchanged 1,088 → 42.1 tok  ▲ −1,046 [−1,050, −1,000]  right −0.7",
+        (TOKENS, "unchanged 1,088 → 42.1 tok  ▲ −1,046 [−1,050, −1,000]  −96% tok, right −0.7",
          "Evolution answers 150 test questions in 42.1 tokens on average; the unchanged model in 1,088: "
          "−1,046 tokens [−1,050, −1,000]. "
          "Correctness went from 86.0% to 85.3% (−0.7 points [−4.0, 2.7]): no difference is shown."),
@@ -189,7 +189,7 @@ def test_cells() -> None:
         ({"calls": 0.0, "baseline_calls": 2.0}, "0.0 calls −100%", "−100% calls"),
         ({"tokens": 0.0, "baseline_tokens": 50.0}, "0 tok −100%", "−100% tok"),
         ({"tokens": None}, "", ""),
-        ({"unit": "tokens"}, "", ""),
+        ({"unit": "tokens", "value": 25.2, "baseline_value": 44.2}, "−43% tok", "−43% tok"),
     ],
 )
 def test_cost(changes: dict[str, object], cost: str, brief: str) -> None:
@@ -198,11 +198,16 @@ def test_cost(changes: dict[str, object], cost: str, brief: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("difference", "words"), [(0.0, "right ±0"), (0.0004, "right ±0"), (0.02, "right +2.0")]
+    ("difference", "right"),
+    [(0.0, ""), (0.0004, ""), (-0.0004, ""), (0.02, ", right +2.0"), (-0.007, ", right −0.7")],
 )
-def test_what_a_shorter_answer_costs(difference: float, words: str) -> None:
+def test_what_a_shorter_answer_costs(difference: float, right: str) -> None:
+    """25.2 of 44.2 tokens are 57%; as many right answers as before are no cost. The unit stands here alone, if
+    briefly."""
     kept = replace(TOKENS.kept, difference=difference)  # type: ignore[type-var]
-    assert verdict_cells(replace(TOKENS, kept=kept)).cost == words
+    verdict = replace(TOKENS, value=25.2, baseline_value=44.2, kept=kept)
+    assert verdict_cells(verdict).cost == f"−43% tok{right}"
+    assert verdict_cells(verdict, brief=True)[2:5:2] == ("25.2", "−43% tok")
 
 
 @pytest.mark.parametrize(

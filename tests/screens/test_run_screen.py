@@ -667,7 +667,7 @@ def test_where_following_leads(title: str, at_work: bool, changes: dict[str, Any
     """To the method at work, unless it is shown, or another moment is."""
     state = RunState()
     state.stages = {"mine": StageState("mine", "running" if at_work else "waiting")}
-    known = {"cursor": None, "frozen": False, "status": None, "state": state}
+    known = {"cursor": None, "frozen": False, "status": None, "state": state, "log_is_cut": False}
     session = SimpleNamespace(**(known | {name: changes[name] for name in changes if name != "following"}))
     posted: list[str] = []
     screen: Any = SimpleNamespace(

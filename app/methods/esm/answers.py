@@ -30,11 +30,11 @@ def answers_of(method: str, example: str, source: CaseSource) -> Answers:
 
 
 def answers_line(answers: Answers) -> Words:
-    """`right is 28   esm 28 ✓   greedy 34 ✗`"""
+    """`right is 28   esm 28 ✓   greedy 34 ✗`; nothing where none is evaluated."""
     method, steered, greedy = answers
     known = steered or greedy
     if known is None:
-        return Span("none yet", "dim")
+        return ""
     words: list[str | Span] = [Span("right is ", "dim"), Span(one_line(known.gold), "strong")]
     for name, answer in ((method, steered), (GREEDY, greedy)):
         if answer is not None:

@@ -59,7 +59,8 @@ def _title(d: DecisionTaken, answers: Answers) -> Words:
     ]
     _, steered, greedy = answers
     if steered is None:
-        return [*title, Span("· not evaluated yet", "dim")]
+        known = "of a request, whose right answer nobody knows" if d.stage == "serve" else "not evaluated yet"
+        return [*title, Span(f"· {known}", "dim")]
     turned = ""
     if greedy is not None and greedy.correct != steered.correct:
         turned = "  ▲ fixed" if steered.correct else "  ▼ broken"
@@ -150,6 +151,6 @@ DECISIONS: Cases[int] = Cases(
     draw=_blocks,
     empty=_EMPTY,
     notable=lambda state, number: bool(sign_where_it_turned(state.esm)(number)),
-    notable_words="other example in this table that differs from greedy",
+    notable_words="example in this table that differs from greedy",
 )
 """Their columns are the fields of the filter: `DECISION_FIELDS`."""

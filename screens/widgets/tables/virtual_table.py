@@ -268,7 +268,8 @@ class VirtualTable(SelfSizedView, can_focus=True):
     def action_match(self, by: int) -> None:
         """Go to the next or previous match."""
         if not self.seek(by, self.is_match):
-            self.notify(f"None of these {self.source.noun} is marked as found.", markup=False)
+            none = "No other" if self.is_match(self.cursor) else "None"
+            self.notify(f"{none} of these {self.source.noun} is marked as found.", markup=False)
 
     def look_for(self, words: Sequence[str]) -> None:
         """Mark the rows in whose cells all these words stand."""
@@ -284,8 +285,8 @@ class VirtualTable(SelfSizedView, can_focus=True):
         return all(word in text for word in self.search_words)
 
     def seek(self, by: int, holds: Callable[[int], bool]) -> bool:
-        """Go to the next (`by` 1) or previous (-1) row for which `holds(row)`; round the end."""
-        for step in range(1, self._shown + 1):
+        """Go to the next (`by` 1) or previous (-1) other row for which `holds(row)`; round the end."""
+        for step in range(1, self._shown):
             row = (self.cursor + by * step) % self._shown
             if holds(row):
                 self.follow = False

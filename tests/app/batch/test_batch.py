@@ -14,11 +14,9 @@ from pathlib import Path
 
 import pexpect
 import pytest
-from rich.console import Console
 
-from app.batch.run_batch import _poll
 from engine.run.directory import RunDirectory, discover, inspect
-from engine.run.event_log import LogEntry, LogReader
+from engine.run.event_log import LogReader
 
 Make = Callable[..., Path]
 WaitUntil = Callable[..., None]
@@ -280,8 +278,5 @@ def test_any_number_of_broken_lines_is_passed_over(tmp_path: Path) -> None:
     """A thousand of them ended the batch."""
     lines = ["broken"] * 1_100 + ['{"type":"Notice","seq":1,"time":1.0,"text":"x"}']
     (tmp_path / "events.jsonl").write_text("\n".join(lines) + "\n")
-    entries: list[LogEntry] = []
-    # pytest takes minutes to show a thousand errors, each of which led to the next.
-    with suppress(RecursionError):
-        entries = _poll(LogReader(RunDirectory(tmp_path).events), Console(quiet=True))
+    entries = LogReader(RunDirectory(tmp_path).events).poll()
     assert [entry.event.seq for entry in entries] == [1]

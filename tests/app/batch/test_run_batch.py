@@ -310,6 +310,8 @@ def test_all_that_a_worker_wrote_before_it_ended_is_read(
     out = Console(file=io.StringIO(), width=200)
     monkeypatch.setattr(module, "start_worker", lambda directory: Gone(run.events, 0, left))
     assert module.run_batch(run, out, out) == 0
+    said = f"damaged lines of the log, passed over: 1; the first is {run.events}:2\n"
+    assert said in out.file.getvalue()  # type: ignore[attr-defined]
 
 
 def test_the_exit_code_of_a_worker_that_reported_its_failure_is_waited_for(
@@ -370,11 +372,12 @@ def test_errors_are_red_on_a_terminal_and_on_one_line(run: RunDirectory) -> None
         file=io.StringIO(), width=30, force_terminal=True, color_system="standard", no_color=False
     )
     run.events.write_text("broken\n")
-    assert module._poll(LogReader(run.events), errors) == []
     batch = module._Batch(
         run, LogReader(run.events), Worker(run.events), module.Display(errors), RunState(), errors,  # type: ignore[arg-type]
         module.Interrupts(),
     )  # fmt: skip
+    assert batch._tail.poll() == []
+    batch.report(0)
     batch._error("an error that is longer than the terminal is wide")
     lines = errors.file.getvalue().splitlines()  # type: ignore[attr-defined]
     assert len(lines) == 2 and all(line.startswith("\x1b[31m") for line in lines)

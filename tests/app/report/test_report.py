@@ -388,6 +388,18 @@ def test_lines_that_are_no_events_are_counted(tmp_path: Path) -> None:
     assert "- lines of the log that are not events: 2" in to_markdown(report(source)).splitlines()
 
 
+def test_a_report_from_a_log_that_ends_before_its_run_says_so(tmp_path: Path) -> None:
+    """The second stage is finished in the record alone."""
+    told = "The log ends before the run did: figures and rows may be missing."
+    events = [StageFinished(stage="mine", seconds=1.0), WorkerStopped(status="stopped")]
+    run = RunDirectory(make_run(tmp_path, "a", events))
+    assert told not in to_markdown(report(read_run(run)))
+    record = run.read()
+    record.stages = {name: StageRecord(status="finished") for name in ("mine", "eval")}
+    run.write(record)
+    assert told in to_markdown(report(read_run(run))).splitlines()
+
+
 def test_the_items_that_have_no_room_are_counted(tmp_path: Path) -> None:
     """60 of 63 are shown: three more; of 60 none is left out."""
     run = make_run(tmp_path, "a", [decided("x", 1)])

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
+from app.runs.orders import UserMessage
 from app.runs.session import RunSession
 from app.state.columns import AppendOnlyList, Columns, Names, Texts
 from app.state.event_index import EventIndex
@@ -242,11 +243,13 @@ def test_broken_line_is_told_once_and_passed(
     run: RunDirectory, watch: Callable[..., RunSession], wait_until: Wait
 ) -> None:
     lines = [encode(event) for event in SyntheticRun(examples=2).events()]
-    run.events.write_bytes(b"".join(lines[:40]) + b"what is this\n" + b"".join(lines[40:]))
+    run.events.write_bytes(b"".join(lines[:40]) + b"what is this\n" * 102 + b"".join(lines[40:]))
     session = watch(run, keep_every=10)
-    wait_until(lambda: session.total_events == len(lines))
-    [said] = session.take_messages()
-    assert said.severity == "error" and "events.jsonl:41" in said.text
+    said: list[UserMessage] = []
+    wait_until(lambda: said.extend(session.take_messages()) or said)
+    assert session.total_events == len(lines)
+    where = f"{run.events}:41"
+    assert said == [UserMessage(f"damaged lines of the log, passed over: 102; the first is {where}", "error")]
     session.seek(60)
     wait_until(lambda: session.state.seq == 60, "a moment behind the broken line")
     assert session.take_messages() == []

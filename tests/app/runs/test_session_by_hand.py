@@ -14,6 +14,7 @@ from app.runs.session import RunSession
 from app.state.run import RunState
 from engine.errors import RunError
 from engine.events import Notice, StageFailed
+from engine.run.directory import StageRecord
 from engine.run.lock import RunLock
 from tests.two_runs import make_run
 
@@ -132,6 +133,31 @@ def test_whether_all_of_the_log_is_read_and_whether_it_ends_with_a_failure(sessi
     session._directory.events.unlink()
     session._folded = -1
     assert session.caught_up, "there is nothing to read"
+
+
+def test_a_log_that_ends_before_its_run_is_told_once_all_of_it_is_read(session: RunSession) -> None:
+    """The record has a stage that is finished, of which the log of three events knows nothing."""
+    record = session._directory.read()
+    record.stages["eval"] = StageRecord(status="finished")
+    session._directory.write(record)
+    session._look_at_worker()
+    assert session._fold_some() and session.update() and not session.log_is_cut
+    for _ in range(2):
+        assert not session._fold_some()
+    told = UserMessage("The log ends before the run did: figures and rows may be missing.", "error")
+    assert session.take_messages() == [told]
+    assert session.update() and session.log_is_cut and not session.update()
+    session.seek(1)
+    session._follow_cursor()
+    assert session.update() and not session.log_is_cut, "of a moment of the past nothing is missing"
+
+
+def test_a_log_of_which_only_damaged_lines_are_left_is_read_to_its_end(session: RunSession) -> None:
+    session._directory.events.write_bytes(b"?\n?\n")
+    assert not session._fold_some() and session.caught_up and not session.log_is_cut
+    assert [message.text[:47] for message in session.take_messages()] == [
+        "damaged lines of the log, passed over: 2; the f"
+    ]
 
 
 def test_a_session_ends_its_thread(tmp_path: Path) -> None:

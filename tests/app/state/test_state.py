@@ -14,6 +14,7 @@ from app.state.event_index import EventIndex
 from app.state.method import shared
 from app.state.run import RunState
 from engine import events as ev
+from engine.run.directory import new_record
 from engine.run.event_log import LogReader, read_event
 from tests.synthetic_run import METHODS, SyntheticRun, write_log
 
@@ -268,3 +269,30 @@ def test_only_a_resumed_worker_is_marked_in_the_time_line() -> None:
     for seq, attempt in enumerate((1, 2)):
         index.add(ev.WorkerStarted(seq=seq, pid=1, attempt=attempt, stages=[]))
     assert [(mark.seq, mark.text) for mark in index.marks] == [(1, "resumed (attempt 2)")]
+
+
+@pytest.mark.parametrize(
+    ("recorded", "stage", "logged", "cut"),
+    [
+        ("finished", "finished", [], True),
+        ("finished", "finished", [ev.StageStarted(stage="eval", total=4)], True),
+        ("finished", "finished", [ev.StageFinished(stage="eval", seconds=1.0)], True),
+        ("finished", "finished", [ev.StageFinished(stage="eval", seconds=1.0), ev.WorkerStopped(status="x")], False),
+        ("finished", "finished", [ev.StageFinishedBefore(stage="eval"), ev.WorkerStopped(status="x")], False),
+        ("finished", "finished", [ev.WorkerStopped(status="x")], True),
+        ("stopped", "stopped", [ev.StageStarted(stage="eval", total=4)], True),
+        ("stopped", "stopped", [ev.WorkerStopped(status="x")], False),
+        ("running", "running", [ev.StageStarted(stage="eval", total=4)], False),
+        ("prepared", "pending", [], False),
+    ],
+)  # fmt: skip
+def test_whether_a_log_ends_before_its_run(
+    recorded: str, stage: str, logged: list[ev.Event], cut: bool
+) -> None:
+    """Of a worker that vanished, the record does not know more than the log: it is at work in both."""
+    state = RunState()
+    for event in [ev.WorkerStarted(pid=1, attempt=1, stages=["eval"]), *logged] if logged else []:
+        state.apply(event)
+    record = new_record("a", "1", seed=0, stages=["eval"], config={}, versions={})
+    record.status, record.stages["eval"].status = recorded, stage
+    assert state.is_cut(record) is cut

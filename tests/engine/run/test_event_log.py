@@ -78,16 +78,8 @@ def test_a_hostile_line_is_told_and_the_log_goes_on(tmp_path: Path, line: str) -
         file.write(line + "\n")
         file.write('{"type":"Notice","seq":9,"time":2.0,"text":"two"}\n')
     reader = LogReader(path)
-    assert texts(reader) == ["one"]
-    with pytest.raises(
-        DataError,
-        match=exactly(
-            "this line is not an event (…/e:3): restore the log from a copy, or take the line out; the run's "
-            "other files are not affected"
-        ),
-    ):
-        reader.poll()
-    assert texts(reader) == ["two"]
+    assert texts(reader) == ["one", "two"]
+    assert reader.damage == f"damaged lines of the log, passed over: 1; the first is {path}:3"
 
 
 def test_long_digits_in_a_text_are_text(tmp_path: Path) -> None:
@@ -163,31 +155,36 @@ def test_log_is_followed_while_it_grows(tmp_path: Path, wait_until: Callable[...
     assert found == list(map(str, range(500)))
 
 
-def test_broken_line_is_refused_with_its_number_and_then_passed(tmp_path: Path) -> None:
+def test_broken_lines_are_counted_and_passed_over(tmp_path: Path) -> None:
+    """Lines 3, 5 and 6, the last two with no event behind them."""
     path = tmp_path / "e"
     write(path, "one")
     with path.open("ab") as file:
-        file.write(b'{"type":"Notice"}\n')
-    with path.open("ab") as file:
-        file.write(b'{"type":"Notice","text":"after","seq":3}\n')
+        file.write(b'{"type":"Notice"}\n{"type":"Notice","text":"after","seq":3}\n')
     reader = LogReader(path)
-    assert texts(reader) == ["one"]
-    with pytest.raises(DataError) as caught:
-        reader.poll()
-    assert caught.value.where == f"{path}:3"
-    assert texts(reader) == ["after"] and reader.line == 4
+    assert reader.damage == ""
+    assert texts(reader) == ["one", "after"] and (reader.line, reader.broken) == (4, 1)
+    with path.open("ab") as file:
+        file.write(b"?\n\n")
+    assert texts(reader) == [] and (reader.line, reader.broken, reader.first_broken) == (6, 3, 3)
+    assert reader.damage == f"damaged lines of the log, passed over: 3; the first is {path}:3"
+
+
+def test_events_behind_more_lines_without_any_than_are_read_at_once_are_found(tmp_path: Path) -> None:
+    """Of damaged lines and of unknown types: 2¹⁸ bytes are read at once."""
+    path = tmp_path / "e"
+    path.write_bytes(b"\xff\n" * (1 << 18) + b'{"type":"FromTheFuture"}\n' * (1 << 14) + EVENT + b"\n")
+    reader = LogReader(path)
+    assert texts(reader) == ["a"] and reader.behind() == 0
+    assert (reader.broken, reader.unknown) == (1 << 18, {"FromTheFuture": 1 << 14})
 
 
 @given(st.binary(max_size=40).filter(lambda line: b"\n" not in line))
-def test_any_garbage_is_a_data_error_or_unknown(
-    tmp_path_factory: pytest.TempPathFactory, line: bytes
-) -> None:
+def test_any_garbage_is_broken_or_unknown(tmp_path_factory: pytest.TempPathFactory, line: bytes) -> None:
     path = tmp_path_factory.mktemp("log") / "e"
     path.write_bytes(line + b"\n")
-    try:
-        LogReader(path).poll()
-    except DataError:
-        pass
+    reader = LogReader(path)
+    assert reader.poll() == [] and reader.broken + reader.unknown.total() == 1
 
 
 EVENT = b'{"type":"Notice","text":"a","seq":1}'
@@ -221,11 +218,7 @@ def test_lines_decoded_together_give_what_each_gives(
 
 
 def polled(reader: LogReader, most: int) -> tuple[object, ...]:
-    try:
-        found: object = reader.poll(most)
-    except DataError as error:
-        found = str(error)
-    return found, reader.offset, reader.line, dict(reader.unknown)
+    return reader.poll(most), reader.offset, reader.line, dict(reader.unknown), reader.damage
 
 
 def test_unknown_types_are_skipped_and_counted(tmp_path: Path) -> None:
@@ -346,15 +339,10 @@ def test_a_stretch_that_was_never_written_is_passed_over_at_once(tmp_path: Path)
         file.seek(0, os.SEEK_END)
         file.write(b"\n" + encode(Notice(text="behind")))
     reader = LogReader(path)
-    texts: list[str] = []
-    broken: list[str] = []
+    found: list[str] = []
     while reader.behind():
-        try:
-            texts += [entry.event.text for entry in reader.poll() if isinstance(entry.event, Notice)]
-        except DataError as error:
-            broken.append(error.where)
-    assert texts == ["before", "behind"] and 1 <= len(broken) <= 3
-    assert set(broken) == {f"{path}:3"}
+        found += texts(reader)
+    assert found == ["before", "behind"] and 1 <= reader.broken <= 3 and reader.first_broken == 3
     assert reader.offset == path.stat().st_size
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from app.runs.run_list import read_progress
 from app.state.run import RunState
-from engine.errors import DataError
 from engine.events import Event, Header
 from engine.run.control import answer
 from engine.run.directory import RunDirectory, inspect
@@ -31,19 +30,11 @@ def _log(data: bytes, folder: Path) -> object:
     """Followed to its end, past lines that are no events, and folded into what screens draw."""
     path = folder / "events.jsonl"
     path.write_bytes(data)
-    reader, state, wrong = LogReader(path), RunState(), None
-    while reader.behind():
-        before = reader.offset
-        try:
-            for entry in reader.poll():
-                state.apply(entry.event, entry.offset, entry.length)
-        except DataError as error:
-            wrong = error
-        if reader.offset == before:
-            break
+    reader, state = LogReader(path), RunState()
+    while entries := reader.poll():
+        for entry in entries:
+            state.apply(entry.event, entry.offset, entry.length)
     read_progress(RunDirectory(folder))
-    if wrong is not None:
-        raise wrong
     return state
 
 

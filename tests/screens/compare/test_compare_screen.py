@@ -139,7 +139,7 @@ async def test_from_a_kind_without_items_one_comes_to_the_first_that_has_some(
 ) -> None:
     """None is wrong in both."""
     app = CompareApp(*runs)
-    async with app.run_test(size=(100, 30)) as pilot:
+    async with app.run_test(size=(140, 30)) as pilot:
         screen = app.compare
         await until(lambda: len(screen.method_source) == 2, "the comparison")
         await pilot.press("down")

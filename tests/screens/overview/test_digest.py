@@ -68,7 +68,7 @@ def test_a_finished_run_in_eighty_columns() -> None:
     assert lines == [
         "              baseline          with difference        cost       as good",
         "1 ESM ✓       greedy     63.5% 96.5% ▲+33.0 [26, 40]   +7% tok    no probing",
-        "2 Evolution ✓ unchanged   44.2  25.2 ▲−19 [−19, −19]   right ±0",
+        "2 Evolution ✓ unchanged   44.2  25.2 ▲−19 [−19, −19]   −43% tok",
         "3 GFlowNet ✓  triples    53.5% 69.7% ▲+16.2 [4, 28]    ±0% tok",
         "4 SLSM ✓      no note    29.2% 90.0% ▲+60.8 [55, 66]   ×8.2 calls ≈ flat memory",
         "5 Pool ✓      similarity 84.6% 92.6% ▲+8.0 [4.1, 12.1]",
@@ -80,7 +80,7 @@ def test_a_wide_terminal_has_units_and_whole_costs() -> None:
     lines = drawn(state_of(*(ended(stage, verdict) for stage, verdict in VERDICTS.items())), 120)
     assert lines[1:3] == [
         "1 ESM ✓         greedy       63.5%      96.5%   ▲ +33.0 [26, 40]     89 tok +7%       no probing",
-        "2 Evolution ✓   unchanged     44.2   25.2 tok   ▲ −19 [−19, −19]     right ±0",
+        "2 Evolution ✓   unchanged     44.2   25.2 tok   ▲ −19 [−19, −19]     −43% tok",
     ]
     assert max(map(len, lines)) <= 118
 

@@ -247,6 +247,18 @@ async def test_without_a_verdict_the_logged_figures_speak(tmp_path: Path) -> Non
         assert "So far: ESM answers" in text and "▶" in text and "; so far greedy" in text
 
 
+@pytest.mark.parametrize("upto", [0, 40])
+async def test_a_log_that_ends_before_its_run_is_told_in_the_line_above(upto: int, tmp_path: Path) -> None:
+    """Nothing is waited for where there are no events."""
+    session = session_of(tmp_path, upto=upto)
+    session.log_is_cut = True
+    app = RunApp(OverviewScreen(session))
+    async with app.run_test(size=(80, 24)) as pilot:
+        lines = [line.strip() for line in (await polled(pilot)).split("\n")]
+        assert "The log ends before the run did: figures and rows may be missing." in lines
+        assert not any("engine has not listed" in line or "▶" in line for line in lines)
+
+
 async def test_before_the_first_event_it_says_so(tmp_path: Path) -> None:
     app = RunApp(OverviewScreen(session_of(tmp_path, upto=0)))
     async with app.run_test(size=(80, 24)) as pilot:

@@ -195,6 +195,19 @@ async def test_what_a_kind_without_steps_or_notable_cases_offers(tmp_path: Path)
         assert [note.message for note in app._notifications] == ["There is no vowel"]
 
 
+async def test_on_the_only_notable_case_the_key_says_that_there_is_no_other(tmp_path: Path) -> None:
+    """It went from the row to itself, without a word."""
+    app = PaneApp(Letters("abc", "b"), tmp_path)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await shown(pilot)
+        app.pane.table.go_to(1)
+        for by in (1, -1):
+            app.pane.action_differ(by)
+        await pilot.pause()
+        assert app.pane.table.cursor == 1
+        assert [note.message for note in app._notifications] == ["There is no other vowel"] * 2
+
+
 @pytest.mark.parametrize(
     ("error", "words"),
     [(OSError("gone"), "gone"), (DataError(what="no line", where="", hint=""), "no line"),

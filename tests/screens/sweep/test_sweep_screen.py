@@ -17,7 +17,7 @@ from engine.run.lock import RunLock
 from engine.statistics import Interval
 from engine.sweep.results import SettingResult, SweepResults
 from engine.sweep.sweep import Axis, Point, SweepFolder, SweepRecord
-from screens.messages import CompareRequested, RunRequested, SweepRequested
+from screens.messages import CompareRequested, ErrorUnforeseen, RunRequested, SweepRequested
 from screens.panels.error_panel import ErrorPanel, Fault
 from screens.sweep.screen import SweepScreen, _title
 from screens.widgets.key_line import keys_of
@@ -42,6 +42,9 @@ class SweepApp(App[None]):
         self.asked.append(message)
 
     def on_compare_requested(self, message: CompareRequested) -> None:
+        self.asked.append(message)
+
+    def on_error_unforeseen(self, message: ErrorUnforeseen) -> None:
         self.asked.append(message)
 
 
@@ -325,6 +328,25 @@ async def test_why_a_sweep_cannot_be_read_stands_below_the_rows_of_before(tmp_pa
         folder.write(record)
         screen.look()
         await until(lambda: "this is not a sweep" not in drawn(app), "the sweep", seconds=9)
+
+
+async def test_an_error_that_nobody_foresaw_is_shown_and_only_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The screen stayed as it was, for ever; it is read again every second."""
+    app = SweepApp(make_sweep(tmp_path, [20, 38]))
+
+    def read() -> None:
+        raise ValueError("no [such] thing")
+
+    monkeypatch.setattr(app.sweep.reader, "read", read)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await until(lambda: bool(app.asked), "the error", seconds=9)
+        app.sweep.look()
+        await until(lambda: not app.sweep._reading, "another reading", seconds=9)
+        await pilot.pause()
+    (told,) = app.asked
+    assert isinstance(told, ErrorUnforeseen) and repr(told.error) == "ValueError('no [such] thing')"
 
 
 @pytest.mark.parametrize(("seconds", "count"), [(60.0, 1), (0.02, 3)])

@@ -35,7 +35,7 @@ def lines(
     """The line after `events`, and whether it is shown."""
     state = RunState()
     status = SimpleNamespace(state=worker)
-    session: Any = SimpleNamespace(state=state, status=status, cursor=cursor, frozen=False)
+    session: Any = SimpleNamespace(state=state, status=status, cursor=cursor, frozen=False, log_is_cut=False)
     line = ModelLine(session)
     monkeypatch.setattr("screens.widgets.model_line.tone", lambda widget, name: Style())
     monkeypatch.setattr(ModelLine, "content_size", Size(width, 1))

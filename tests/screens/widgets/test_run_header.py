@@ -16,9 +16,15 @@ from screens.widgets.run_header import RunHeader
 from tests.named_tones import Parts, name_tones, parts
 
 
+class HandMade(SimpleNamespace):
+    """A session of which each test says what the header asks for."""
+
+    log_is_cut = False
+
+
 def test_the_model_once_it_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
     state = RunState()
-    session: Any = SimpleNamespace(state=state, status=None)
+    session: Any = HandMade(state=state, status=None)
     header = RunHeader(session, "ESM")
     monkeypatch.setattr("screens.widgets.run_header.tone", lambda widget, name: Style())
     state.apply(ev.Header(schema_version=1, name="demo", run_id="1", seed=1, stages=[], versions={}))
@@ -36,7 +42,7 @@ def test_the_model_once_it_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_model_is_that_of_the_method(monkeypatch: pytest.MonkeyPatch) -> None:
     """On the overview that of the method at work, and none where none works."""
     state = RunState()
-    session: Any = SimpleNamespace(state=state, status=None)
+    session: Any = HandMade(state=state, status=None)
 
     def named(title: str) -> str:
         header = RunHeader(session, title)
@@ -74,7 +80,7 @@ def test_a_vanished_worker_is_at_work_on_nothing(monkeypatch: pytest.MonkeyPatch
     """After kill -9 the log ends within a stage: the tab says that it stopped; in the past it was at work."""
     state = RunState()
     status = SimpleNamespace(state="interrupted")
-    session: Any = SimpleNamespace(state=state, status=status, cursor=None, frozen=False)
+    session: Any = HandMade(state=state, status=status, cursor=None, frozen=False)
     header = RunHeader(session, "ESM")
     monkeypatch.setattr("screens.widgets.run_header.tone", lambda widget, name: Style())
     state.apply(ev.Header(schema_version=1, name="demo", run_id="1", seed=1, stages=["mine"], versions={}))
@@ -101,7 +107,7 @@ def test_the_moment_on_the_right(
 ) -> None:
     """Of 1,234 events the first has the number 0 and the last 1,233."""
     monkeypatch.setattr("screens.widgets.run_header.tone", lambda widget, name: Style())
-    session: Any = SimpleNamespace(
+    session: Any = HandMade(
         cursor=None, frozen=False, behind=0, total_events=1_234, stop_requested=False, status=None,
         state=SimpleNamespace(status="finished"),
     )  # fmt: skip
@@ -115,7 +121,7 @@ def test_what_each_word_of_the_header_leads_to(monkeypatch: pytest.MonkeyPatch) 
     for width, gap in ((99, " "), (100, "  ")):
         monkeypatch.setattr(RunHeader, "content_size", Size(width, 1))
         state = RunState()
-        session: Any = SimpleNamespace(state=state, status=None, reading=None)
+        session: Any = HandMade(state=state, status=None, reading=None)
         header = RunHeader(session, "ESM")
         assert header._run().plain == f"Overview{gap}ESM{gap}waiting for the first event of the run"
         session.reading = 0.5
@@ -157,7 +163,7 @@ def test_what_each_word_of_the_header_leads_to(monkeypatch: pytest.MonkeyPatch) 
 )
 def test_what_the_run_does(logged: str, worker: str, moment: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("screens.widgets.run_header.tone", lambda widget, name: Style())
-    session: Any = SimpleNamespace(
+    session: Any = HandMade(
         cursor=None, frozen=False, stop_requested=False, status=SimpleNamespace(state=worker),
         state=SimpleNamespace(status=logged),
     )  # fmt: skip
@@ -168,10 +174,31 @@ def test_what_the_run_does(logged: str, worker: str, moment: str, monkeypatch: p
     assert past.endswith(" ENGINE PAUSED ") == (logged == "paused")
 
 
+@pytest.mark.parametrize("logged", ["new", "running"])
+def test_where_the_log_is_cut_the_record_says_what_the_run_does(
+    logged: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A finished run was `○ new`, and waited for its first event; a stage in the middle of which its log ends is not at
+    work."""
+    monkeypatch.setattr("screens.widgets.run_header.tone", lambda widget, name: Style())
+    state = RunState()
+    session: Any = HandMade(
+        state=state, status=SimpleNamespace(state="finished"), reading=None, cursor=None, frozen=False,
+        stop_requested=False, log_is_cut=True,
+    )  # fmt: skip
+    header = RunHeader(session, "ESM")
+    if logged == "running":
+        state.apply(ev.Header(schema_version=1, name="demo", run_id="1", seed=1, stages=["mine"]))
+        state.apply(ev.WorkerStarted(pid=1, attempt=1, stages=["mine"]))
+        state.apply(ev.StageStarted(stage="mine", total=4))
+    assert state.status == logged and header._moment().plain == "✓ finished"
+    assert "log has no events" in header._run().plain if logged == "new" else "ESM ■" in header._run().plain
+
+
 def test_in_the_past_a_pause_is_that_of_the_moment(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its worker has vanished since."""
     monkeypatch.setattr("screens.widgets.run_header.tone", lambda widget, name: Style())
-    session: Any = SimpleNamespace(
+    session: Any = HandMade(
         cursor=3, total_events=9, frozen=False, stop_requested=False, status=SimpleNamespace(state="interrupted"),
         state=SimpleNamespace(status="paused"),
     )  # fmt: skip
@@ -186,7 +213,7 @@ def test_the_tones_of_the_header(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(RunHeader, "content_size", Size(100, 1))
     monkeypatch.setattr(RunHeader, "_following", True)
     state = RunState()
-    session: Any = SimpleNamespace(state=state, status=None, reading=None)
+    session: Any = HandMade(state=state, status=None, reading=None)
     assert parts(RunHeader(session, "ESM")._run()) == [
         ("F→ ", "good"), ("Overview", "dim"), ("  ", ""), ("ESM", "strong"), ("  ", ""),
         ("waiting for the first event of the run", "dim"),
@@ -231,7 +258,7 @@ def test_the_tones_of_the_moment(
     changes: dict[str, Any], logged: str, tones: Parts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     name_tones(monkeypatch, "widgets.run_header")
-    session: Any = SimpleNamespace(
+    session: Any = HandMade(
         cursor=None, frozen=False, behind=5, total_events=9, stop_requested=False, status=None,
         state=SimpleNamespace(status=logged),
     )  # fmt: skip
@@ -280,7 +307,7 @@ def test_the_moment_stands_at_the_right_and_the_rest_gives_way(
     state = RunState()
     status = SimpleNamespace(state="failed")
     state.status = "failed"
-    session: Any = SimpleNamespace(
+    session: Any = HandMade(
         state=state, status=status, reading=None, cursor=None, frozen=False, stop_requested=False
     )
     text = RunHeader(session, "ESM").render()
@@ -302,6 +329,6 @@ def test_before_a_stage_is_listed_the_screen_is_named_once(
     title: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("screens.widgets.run_header.tone", lambda widget, name: Style())
-    session: Any = SimpleNamespace(state=RunState(), status=None)
+    session: Any = HandMade(state=RunState(), status=None)
     words = RunHeader(session, title)._methods().plain.split()
     assert words == list(dict.fromkeys(["Overview", title]))

@@ -99,9 +99,17 @@ def test_before_the_answer_is_there() -> None:
     """What was written so far stands in its place; of a long text the end."""
     begun = decision("t-6", 2, "more", prefix="x" * 700 + "so far", ended="")
     text = drawn([begun], 0)
-    assert "t-6  esm  segment 2   · not evaluated yet" in text and "answers  none yet" in text
+    assert "t-6  esm  segment 2   · not evaluated yet" in text and "answers" not in text
     assert "\nwritten before it\n" in text and "so\nfar\n" in text and text.count("x") == 594
     assert text.endswith("ended by –") and "turned" not in text
+
+
+def test_no_evaluation_is_promised_to_a_request() -> None:
+    """The server has answered it, and that is all."""
+    served = decision("6b0c-1", 1, "So.", stage="serve", ended="eos")
+    text = drawn([served], 0)
+    assert "6b0c-1  esm  segment 1   · of a request, whose right answer nobody knows\n" in text
+    assert "yet" not in text and "answers" not in text
 
 
 def test_the_rest_of_an_answer_is_called_so() -> None:
