@@ -10,8 +10,8 @@ from typing import Any, get_type_hints
 from zlib import crc32
 
 from app.state.columns import Columns, Names
-from app.state.method import Place
 from engine.events import DecisionTaken, ExampleEvaluated
+from engine.run.event_log import LogPlace
 
 NULL = -1
 """`chosen` of the null action, `layer` where nothing was injected."""
@@ -99,9 +99,9 @@ class Decisions(Columns):
         number = self.column(name)[row]
         return "null" if number == NULL else self.names.texts[number]
 
-    def place(self, row: int) -> Place:
+    def place(self, row: int) -> LogPlace:
         """Where the whole event is to be read."""
-        return Place(self.column("offset")[row], self.column("length")[row])
+        return LogPlace(self.column("offset")[row], self.column("length")[row])
 
 
 class Outcomes(Columns):
@@ -147,9 +147,9 @@ class Outcomes(Columns):
         row = self.find_key((method, example))
         return 0 if row is None else self.column("left")[row]
 
-    def place(self, method: str, example: str) -> Place | None:
+    def place(self, method: str, example: str) -> LogPlace | None:
         """Where the whole event is to be read."""
         row = self.find_key((self.names.get(method), self.names.get(example)))
         if row is None:
             return None
-        return Place(self.column("offset")[row], self.column("length")[row])
+        return LogPlace(self.column("offset")[row], self.column("length")[row])

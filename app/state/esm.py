@@ -10,9 +10,10 @@ from msgspec.structs import replace
 from app.state.columns import AppendOnlyList, Names, Texts
 from app.state.decisions import NULL, Decisions, Outcomes
 from app.state.ledger import UNUSED, EntryUse
-from app.state.method import MethodState, Place, row_of
+from app.state.method import MethodState, row_of
 from engine import events as ev
 from engine.esm.library.entry_names import entry_name, free_name, short_name, turned
+from engine.run.event_log import LogPlace
 
 METHOD = "esm"
 """The method itself; every other one is a baseline or an ablation of it."""
@@ -33,7 +34,7 @@ class Pair(NamedTuple):
     delta_norm: float
     source: str
     effect: str
-    place: Place
+    place: LogPlace
 
     def entry_name(self, kind: str = "wrong") -> str:
         """What its entry of this kind is called, but for a number behind it."""
@@ -55,7 +56,7 @@ class Pick(NamedTuple):
     objective: float
     max_similarity: float
     reason: str
-    place: Place
+    place: LogPlace
 
 
 class CurvePoint(NamedTuple):
@@ -128,7 +129,7 @@ ESMState.keeps(ev.MemoryBuilt, "memory")
 
 
 @ESMState.on(ev.RolloutEnded)
-def _rollout(state: ESMState, event: ev.RolloutEnded, place: Place) -> None:
+def _rollout(state: ESMState, event: ev.RolloutEnded, place: LogPlace) -> None:
     state.rollouts.append(event.correct, key=(event.example, event.draw))
 
 
@@ -143,14 +144,14 @@ def effect(event: ev.PairMined) -> str:
 
 
 @ESMState.on(ev.PairMined)
-def _pair(state: ESMState, event: ev.PairMined, place: Place) -> None:
+def _pair(state: ESMState, event: ev.PairMined, place: LogPlace) -> None:
     words = turned(event.negative_text, None if event.source == "gold" else event.positive_text)
     row = row_of(Pair, event, place, m=event.control_point_m, words=words, effect=effect(event))
     state.pairs.append(row, key=event.pair)
 
 
 @ESMState.on(ev.EntryPicked)
-def _pick(state: ESMState, event: ev.EntryPicked, place: Place) -> None:
+def _pick(state: ESMState, event: ev.EntryPicked, place: LogPlace) -> None:
     entry = event.tool_name
     if entry not in state.entry_names:
         state.entry_names[entry] = event.name or _name(state, event)
@@ -166,7 +167,7 @@ def _name(state: ESMState, event: ev.EntryPicked) -> str:
 
 
 @ESMState.on(ev.DecisionTaken)
-def _decision(state: ESMState, event: ev.DecisionTaken, place: Place) -> None:
+def _decision(state: ESMState, event: ev.DecisionTaken, place: LogPlace) -> None:
     names = state.entry_names
     for candidate in event.candidates:  # of an imported memory, or another run's, only decisions know
         if candidate.name and candidate.entry not in names:
@@ -194,12 +195,12 @@ def _use(state: ESMState, row: int, by: int = 1) -> None:
 
 @ESMState.on(ev.RolloutsMined)
 @ESMState.on(ev.QuestionAsked)
-def _asked(state: ESMState, event: ev.RolloutsMined | ev.QuestionAsked, place: Place) -> None:
+def _asked(state: ESMState, event: ev.RolloutsMined | ev.QuestionAsked, place: LogPlace) -> None:
     state.questions[event.example] = event.question
 
 
 @ESMState.on(ev.ExampleEvaluated)
-def _example(state: ESMState, event: ev.ExampleEvaluated, place: Place) -> None:
+def _example(state: ESMState, event: ev.ExampleEvaluated, place: LogPlace) -> None:
     state.questions[event.example] = event.question
     method, example = state.names[event.method], state.names[event.example]
     greedy = event.method == GREEDY
@@ -239,7 +240,7 @@ def _compare(state: ESMState, method: int, example: int, by: int = 1) -> None:
 
 
 @ESMState.on(ev.MethodEvaluated)
-def _method(state: ESMState, event: ev.MethodEvaluated, place: Place) -> None:
+def _method(state: ESMState, event: ev.MethodEvaluated, place: LogPlace) -> None:
     before = state.running.get(event.method)
     if before and not event.tokens_per_second:  # a resume decodes nothing of a method that is done
         event = replace(event, tokens_per_second=before.tokens_per_second)

@@ -6,9 +6,10 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar, NamedTuple
 
 from app.state.columns import AppendOnlyList
-from app.state.method import MethodState, Place, row_of
+from app.state.method import MethodState, row_of
 from engine import events as ev
 from engine.evolution.splits import BASELINE, MINIBATCH, UNCHANGED, UNDER_DELTAS, VALIDATION
+from engine.run.event_log import LogPlace
 
 
 class AnswerRow(NamedTuple):
@@ -25,7 +26,7 @@ class AnswerRow(NamedTuple):
     correct: bool | None
     turned: int
     longer: int | None
-    place: Place
+    place: LogPlace
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ class IterationState:
     reply: ev.ReflectorReplied | None = None
     finished: bool = False
     server: ev.ServerChanged | None = None
-    place: Place | None = None
+    place: LogPlace | None = None
 
     @property
     def minibatch(self) -> ev.AnswersScored | None:
@@ -122,12 +123,12 @@ EvolutionState.keeps(ev.MethodCompared, "compared", "method")
 
 
 @EvolutionState.on(ev.ClustersBuilt)
-def _clusters(state: EvolutionState, event: ev.ClustersBuilt, place: Place) -> None:
+def _clusters(state: EvolutionState, event: ev.ClustersBuilt, place: LogPlace) -> None:
     state.clusters = {str(cluster.id): cluster for cluster in event.clusters}
 
 
 @EvolutionState.on(ev.ServerChanged)
-def _server(state: EvolutionState, event: ev.ServerChanged, place: Place) -> None:
+def _server(state: EvolutionState, event: ev.ServerChanged, place: LogPlace) -> None:
     state.server = event
     last = next(reversed(state.iterations.values()), None)
     if last is not None and not last.finished:
@@ -135,12 +136,12 @@ def _server(state: EvolutionState, event: ev.ServerChanged, place: Place) -> Non
 
 
 @EvolutionState.on(ev.IterationBegan)
-def _iteration(state: EvolutionState, event: ev.IterationBegan, place: Place) -> None:
+def _iteration(state: EvolutionState, event: ev.IterationBegan, place: LogPlace) -> None:
     state.change(event.iteration, deltas=event.deltas, place=place)
 
 
 @EvolutionState.on(ev.AnswerJudged)
-def _answer(state: EvolutionState, event: ev.AnswerJudged, place: Place) -> None:
+def _answer(state: EvolutionState, event: ev.AnswerJudged, place: LogPlace) -> None:
     plain = None if event.split in UNCHANGED else state.unchanged(event.example)
     judged = plain is not None and None not in (plain.correct, event.correct)
     turned = int(bool(event.correct)) - int(bool(plain.correct)) if plain is not None and judged else 0
@@ -150,7 +151,7 @@ def _answer(state: EvolutionState, event: ev.AnswerJudged, place: Place) -> None
 
 
 @EvolutionState.on(ev.AnswersScored)
-def _scored(state: EvolutionState, event: ev.AnswersScored, place: Place) -> None:
+def _scored(state: EvolutionState, event: ev.AnswersScored, place: LogPlace) -> None:
     if event.split not in UNDER_DELTAS:
         if event.split == BASELINE:
             state.baseline = event
@@ -160,11 +161,11 @@ def _scored(state: EvolutionState, event: ev.AnswersScored, place: Place) -> Non
 
 
 @EvolutionState.on(ev.ReflectorReplied)
-def _reply(state: EvolutionState, event: ev.ReflectorReplied, place: Place) -> None:
+def _reply(state: EvolutionState, event: ev.ReflectorReplied, place: LogPlace) -> None:
     state.change(event.iteration, reply=event)
 
 
 @EvolutionState.on(ev.IterationFinished)
-def _finished(state: EvolutionState, event: ev.IterationFinished, place: Place) -> None:
+def _finished(state: EvolutionState, event: ev.IterationFinished, place: LogPlace) -> None:
     state.usage = event
     state.change(event.iteration, finished=True)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import ClassVar, NamedTuple
 
 from app.state.columns import AppendOnlyList
-from app.state.method import MethodState, Place, row_of
+from app.state.method import MethodState, row_of
 from engine import events as ev
+from engine.run.event_log import LogPlace
 
 
 class QuestionRow(NamedTuple):
@@ -20,7 +21,7 @@ class QuestionRow(NamedTuple):
     unique: int
     first_hit: int | None
     edges: int
-    place: Place
+    place: LogPlace
 
 
 class EvidenceRow(NamedTuple):
@@ -31,7 +32,7 @@ class EvidenceRow(NamedTuple):
     question: str
     answer: str
     hit: bool
-    place: Place
+    place: LogPlace
 
 
 class GFlowNetState(MethodState):
@@ -85,7 +86,7 @@ GFlowNetState.keeps(ev.EvidenceCompared, "compared", "method")
 
 
 @GFlowNetState.on(ev.QuestionSampled)
-def _question(state: GFlowNetState, event: ev.QuestionSampled, place: Place) -> None:
+def _question(state: GFlowNetState, event: ev.QuestionSampled, place: LogPlace) -> None:
     met = {answer for path in event.paths for answer in path.answers}
     hits = sum(path.count for path in event.paths if path.answers)
     first_hit = next((rank for rank, path in enumerate(event.paths, 1) if path.answers), None)
@@ -98,5 +99,5 @@ def _question(state: GFlowNetState, event: ev.QuestionSampled, place: Place) -> 
 
 
 @GFlowNetState.on(ev.EvidenceAnswered)
-def _answered(state: GFlowNetState, event: ev.EvidenceAnswered, place: Place) -> None:
+def _answered(state: GFlowNetState, event: ev.EvidenceAnswered, place: LogPlace) -> None:
     state.answers.append(row_of(EvidenceRow, event, place), key=(event.sample_id, event.method))

@@ -5,27 +5,20 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Mapping
 from operator import attrgetter
-from typing import Any, ClassVar, NamedTuple, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 from app.state.columns import AppendOnlyList
 from engine.events import Event
+from engine.run.event_log import LogPlace
 
-
-class Place(NamedTuple):
-    """Where an event stands in the log."""
-
-    offset: int
-    length: int
-
-
-Fold = Callable[[Any, Any, Place], None]
+Fold = Callable[[Any, Any, LogPlace], None]
 """Changes a state (first argument) by an event of one type, which stands at a place."""
 
 FoldT = TypeVar("FoldT", bound=Fold)
 Row = TypeVar("Row", bound=tuple[Any, ...])
 
 
-def row_of(kind: type[Row], event: Event, place: Place, /, **others: object) -> Row:
+def row_of(kind: type[Row], event: Event, place: LogPlace, /, **others: object) -> Row:
     """A named tuple of the event's fields and its place; `others`: what is called otherwise, or not in the event."""
     known = {"place": place, **others}
     names: tuple[str, ...] = kind._fields  # type: ignore[attr-defined]
@@ -69,7 +62,7 @@ class MethodState:
         """The field holds the newest event of this type; with `keys`, one for each value of these attributes."""
         key_of = attrgetter(*keys) if keys else None
 
-        def fold(state: Any, event: Event, place: Place) -> None:
+        def fold(state: Any, event: Event, place: LogPlace) -> None:
             if key_of is None:
                 setattr(state, field, event)
             elif isinstance(kept := getattr(state, field), AppendOnlyList):

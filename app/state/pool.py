@@ -7,8 +7,9 @@ from collections.abc import Iterable
 from typing import ClassVar, NamedTuple
 
 from app.state.columns import AppendOnlyList
-from app.state.method import MethodState, Place, row_of
+from app.state.method import MethodState, row_of
 from engine import events as ev
+from engine.run.event_log import LogPlace
 
 _RIGHT = 1 - 1e-9
 """From this score on an answer is fully right."""
@@ -37,7 +38,7 @@ class QueryRow(NamedTuple):
     refused: int
     failed: int
     warning: str
-    place: Place
+    place: LogPlace
 
 
 class PickRow(NamedTuple):
@@ -49,7 +50,7 @@ class PickRow(NamedTuple):
     selector: float | None
     rices: float | None
     random: float | None
-    place: Place
+    place: LogPlace
 
     def sign(self, method: str) -> int:
         """1: the method's pick scores more than that of RICES, -1: less, 0: as much, or one of them failed."""
@@ -83,12 +84,12 @@ PoolState.keeps(ev.SelectorCompared, "compared", "method")
 
 
 @PoolState.on(ev.PoolPairEvaluated)
-def _pair(state: PoolState, event: ev.PoolPairEvaluated, place: Place) -> None:
+def _pair(state: PoolState, event: ev.PoolPairEvaluated, place: LogPlace) -> None:
     state.under_way.setdefault(event.query_id, {})[event.pair] = event.score
 
 
 @PoolState.on(ev.PoolQueryDone)
-def _query(state: PoolState, event: ev.PoolQueryDone, place: Place) -> None:
+def _query(state: PoolState, event: ev.PoolQueryDone, place: LogPlace) -> None:
     state.under_way.pop(event.query_id, None)
     right = [t for t in event.trajectories if is_right(t.score)]
     verdicts = Counter(t.verdict for t in event.trajectories)
@@ -103,7 +104,7 @@ def _query(state: PoolState, event: ev.PoolQueryDone, place: Place) -> None:
 
 
 @PoolState.on(ev.SelectorPicked)
-def _picked(state: PoolState, event: ev.SelectorPicked, place: Place) -> None:
+def _picked(state: PoolState, event: ev.SelectorPicked, place: LogPlace) -> None:
     def score(method: str) -> float | None:
         return _mean([pick.score for pick in event.picks if pick.method == method])
 

@@ -18,13 +18,14 @@ from app.state.columns import AppendOnlyList
 from app.state.esm import ESMState
 from app.state.evolution import EvolutionState
 from app.state.gflownet import GFlowNetState
-from app.state.method import Fold, MethodState, Place
+from app.state.method import Fold, MethodState
 from app.state.pool import PoolState
 from app.state.serve import ServeState
 from app.state.slsm import SLSMState
 from engine import events as ev
 from engine.plugins import plugins
 from engine.run.directory import RunRecord
+from engine.run.event_log import LogPlace
 from engine.run.stage_state import FINISHED, SKIPPED, StageState, fold_stages
 
 LOG_IS_CUT = "The log ends before the run did: figures and rows may be missing."
@@ -73,7 +74,7 @@ class RunState(MethodState):
         fold_stages(self.stages, event)
         if (owner_and_fold := _folds().get(type(event))) is not None:
             owner, fold = owner_and_fold
-            fold(self._state(owner), event, Place(offset, length))
+            fold(self._state(owner), event, LogPlace(offset, length))
 
     def _state(self, name: str) -> MethodState:
         if not name:
@@ -124,51 +125,51 @@ RunState.keeps(ev.ServerUsage, "usage", "stage", "role")
 
 
 @RunState.on(ev.WorkerStarted)
-def _worker_started(state: RunState, event: ev.WorkerStarted, place: Place) -> None:
+def _worker_started(state: RunState, event: ev.WorkerStarted, place: LogPlace) -> None:
     state.status = "running"
     state.loading, state.preparing = None, ""
 
 
 @RunState.on(ev.WorkerStopped)
-def _worker_stopped(state: RunState, event: ev.WorkerStopped, place: Place) -> None:
+def _worker_stopped(state: RunState, event: ev.WorkerStopped, place: LogPlace) -> None:
     state.status = event.status
     state.loading, state.preparing = None, ""
 
 
 @RunState.on(ev.StagesChosen)
-def _chosen(state: RunState, event: ev.StagesChosen, place: Place) -> None:
+def _chosen(state: RunState, event: ev.StagesChosen, place: LogPlace) -> None:
     left = any(stage.status not in (FINISHED, SKIPPED) for stage in state.stages.values())
     if state.status == "failed" or (state.status == "finished" and left):
         state.status = "stopped"
 
 
 @RunState.on(ev.StageBegunAgain)
-def _begun_again(state: RunState, event: ev.StageBegunAgain, place: Place) -> None:
+def _begun_again(state: RunState, event: ev.StageBegunAgain, place: LogPlace) -> None:
     for name in method_states():
         state._state(name).forget(event.stage)
 
 
 @RunState.on(ev.StagePaused)
-def _paused(state: RunState, event: ev.StagePaused, place: Place) -> None:
+def _paused(state: RunState, event: ev.StagePaused, place: LogPlace) -> None:
     state.status = "paused"
 
 
 @RunState.on(ev.StageResumed)
-def _continued(state: RunState, event: ev.StageResumed, place: Place) -> None:
+def _continued(state: RunState, event: ev.StageResumed, place: LogPlace) -> None:
     state.status = "running"
 
 
 @RunState.on(ev.Notice)
-def _notice(state: RunState, event: ev.Notice, place: Place) -> None:
+def _notice(state: RunState, event: ev.Notice, place: LogPlace) -> None:
     state.notices.append(event)
 
 
 @RunState.on(ev.ModelLoaded)
-def _model(state: RunState, event: ev.ModelLoaded, place: Place) -> None:
+def _model(state: RunState, event: ev.ModelLoaded, place: LogPlace) -> None:
     state.models[event.stage], state.loading = event, None
 
 
 @RunState.on(ev.Preparing)
 @RunState.on(ev.StageFinished)
-def _preparing(state: RunState, event: ev.Preparing | ev.StageFinished, place: Place) -> None:
+def _preparing(state: RunState, event: ev.Preparing | ev.StageFinished, place: LogPlace) -> None:
     state.preparing = event.doing if isinstance(event, ev.Preparing) else ""

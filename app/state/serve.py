@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from app.state.columns import AppendOnlyList
-from app.state.method import MethodState, Place, row_of
+from app.state.method import MethodState, row_of
 from engine import events as ev
+from engine.run.event_log import LogPlace
 
 
 class RequestRow(NamedTuple):
@@ -26,7 +27,7 @@ class RequestRow(NamedTuple):
     seconds: float
     segments: int
     steered: int
-    place: Place
+    place: LogPlace
 
 
 class ServeState(MethodState):
@@ -48,13 +49,13 @@ ServeState.keeps(ev.ServeLoad, "load")
 
 
 @ServeState.on(ev.ServeOpened)
-def _opened(state: ServeState, event: ev.ServeOpened, place: Place) -> None:
+def _opened(state: ServeState, event: ev.ServeOpened, place: LogPlace) -> None:
     state.opened, state.load = event, None
     state.flying = {}  # requests that an earlier worker was answering ended with it
 
 
 @ServeState.on(ev.RequestTaken)
-def _taken(state: ServeState, event: ev.RequestTaken, place: Place) -> None:
+def _taken(state: ServeState, event: ev.RequestTaken, place: LogPlace) -> None:
     state.flying[event.request] = event
 
 
@@ -63,7 +64,7 @@ _NOT_LOGGED = {"kind": "", "question": "", "prompt_tokens": 0, "waited": 0.0}
 
 
 @ServeState.on(ev.RequestAnswered)
-def _answered(state: ServeState, event: ev.RequestAnswered, place: Place) -> None:
+def _answered(state: ServeState, event: ev.RequestAnswered, place: LogPlace) -> None:
     taken = state.flying.pop(event.request, None)
     asked = _NOT_LOGGED if taken is None else {name: getattr(taken, name) for name in _NOT_LOGGED}
     state.ended.append(row_of(RequestRow, event, place, **asked), key=event.request)

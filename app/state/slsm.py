@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from app.state.columns import AppendOnlyList
-from app.state.method import MethodState, Place, row_of
+from app.state.method import MethodState, row_of
 from engine import events as ev
+from engine.run.event_log import LogPlace
 
 
 class ResultRow(NamedTuple):
@@ -25,21 +26,21 @@ class ResultRow(NamedTuple):
     turns: int
     failures: int
     undetected: bool
-    place: Place
+    place: LogPlace
 
 
 class Opened(NamedTuple):
     """A conversation: how many turns it has, and where it stands in the log."""
 
     turns: int
-    place: Place
+    place: LogPlace
 
 
 class StateAt(NamedTuple):
     """A state after a turn: whether the controller failed there, and where it stands in the log."""
 
     failed: bool
-    place: Place
+    place: LogPlace
 
 
 class SLSMState(MethodState):
@@ -69,7 +70,7 @@ class SLSMState(MethodState):
         opened = self.opened.find(conversation_id)
         return 0 if opened is None else opened.turns
 
-    def place(self, conversation_id: str) -> Place | None:
+    def place(self, conversation_id: str) -> LogPlace | None:
         """Where a conversation stands in the log."""
         opened = self.opened.find(conversation_id)
         return None if opened is None else opened.place
@@ -97,18 +98,18 @@ SLSMState.keeps(ev.ModeScored, "modes", "mode", "memory_mode")
 
 
 @SLSMState.on(ev.ConversationOpened)
-def _opened(state: SLSMState, event: ev.ConversationOpened, place: Place) -> None:
+def _opened(state: SLSMState, event: ev.ConversationOpened, place: LogPlace) -> None:
     state.opened.append(Opened(len(event.turns), place), key=event.conversation_id)
 
 
 @SLSMState.on(ev.StateUpdated)
-def _updated(state: SLSMState, event: ev.StateUpdated, place: Place) -> None:
+def _updated(state: SLSMState, event: ev.StateUpdated, place: LogPlace) -> None:
     key = event.conversation_id, event.memory_mode, event.turn
     state.states.append(StateAt(bool(event.failure), place), key=key)
 
 
 @SLSMState.on(ev.ConversationAnswered)
-def _answered(state: SLSMState, event: ev.ConversationAnswered, place: Place) -> None:
+def _answered(state: SLSMState, event: ev.ConversationAnswered, place: LogPlace) -> None:
     key = event.conversation_id, event.memory_mode
     failures = sum(each.failed for each in state.states_of(event).values()) + bool(event.detector_failure)
     row = row_of(

@@ -3,14 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
-
-class Place(NamedTuple):
-    """Where an event stands in the log, in bytes; `length` without the newline."""
-
-    offset: int
-    length: int
+from engine.run.event_log import LogPlace
 
 
 @dataclass(frozen=True)
@@ -25,7 +19,7 @@ class Item:
     score: float | None
     right: bool | None
     tokens: int | None = None
-    places: tuple[Place, ...] = ()
+    places: tuple[LogPlace, ...] = ()
 
 
 @dataclass

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from engine.comparison.items import Arm, Item, Place
+from engine.comparison.items import Arm, Item
 from engine.comparison.methods.esm import ESMReader
 from engine.comparison.methods.evolution import EvolutionReader
 from engine.comparison.methods.gflownet import GFlowNetReader
@@ -22,7 +22,7 @@ from engine.events import Event, ModelLoaded, Unknown, decode
 from engine.plugins import plugins
 from engine.regular_file import open_to_read
 from engine.run.directory import RunDirectory, RunStatus, inspect
-from engine.run.event_log import LONGEST_LINE, read_event
+from engine.run.event_log import LONGEST_LINE, LogPlace, read_event
 
 _READERS: Sequence[type[MethodReader]] = (ESMReader, EvolutionReader, GFlowNetReader, SLSMReader, PoolReader)
 Takers = dict[type[Event], list[MethodReader]]
@@ -49,7 +49,7 @@ class RunItems:
         """The item's trace under an arm. Raises DataError where the log has been changed meanwhile."""
         return self._readers[arm.system].steps(arm.name, item, self.read)
 
-    def read(self, place: Place) -> Event:
+    def read(self, place: LogPlace) -> Event:
         """An event of the log, whole. Raises DataError."""
         return read_event(self.status.directory.events, *place)
 
@@ -91,7 +91,7 @@ def _begun_again(run: RunItems) -> dict[str, int]:
     return since
 
 
-def _take(run: RunItems, takers: Takers, line: bytes, place: Place, since: Mapping[str, int]) -> None:
+def _take(run: RunItems, takers: Takers, line: bytes, place: LogPlace, since: Mapping[str, int]) -> None:
     try:
         event = decode(line)
     except msgspec.DecodeError:
@@ -104,12 +104,12 @@ def _take(run: RunItems, takers: Takers, line: bytes, place: Place, since: Mappi
             reader.take(event, place)
 
 
-def _lines(path: Path) -> Iterator[tuple[bytes, Place]]:
+def _lines(path: Path) -> Iterator[tuple[bytes, LogPlace]]:
     """Whole lines without their newline; a last line that is still being written is left alone."""
     offset = 0
     with open_to_read(path) as file:
         # What is longer is no event, and its end will be none either.
         while line := file.readline(LONGEST_LINE):
             if line.endswith(b"\n"):
-                yield line[:-1], Place(offset, len(line) - 1)
+                yield line[:-1], LogPlace(offset, len(line) - 1)
             offset += len(line)

@@ -51,6 +51,13 @@ class LogEntry(NamedTuple):
     length: int
 
 
+class LogPlace(NamedTuple):
+    """Where an event stands in the log, in bytes; `length` without the newline."""
+
+    offset: int
+    length: int
+
+
 def header_of(record: RunRecord) -> Header:
     """The first line of a run's log."""
     return Header(

@@ -13,7 +13,6 @@ from textual.getters import query_one
 from app.methods.cases import Cases
 from app.methods.esm.chain import chain_of
 from app.state.esm import GREEDY, METHOD, ESMState
-from app.state.method import Place
 from app.state.run import RunState
 from app.table.column import Column
 from app.table.decision_fields import DECISION_FIELDS
@@ -21,6 +20,7 @@ from app.table.filter import Expression
 from app.table.filter_parser import parse
 from app.wording.figures import fixed, interval, signed
 from app.wording.text import counted
+from engine.run.event_log import LogPlace
 from screens.esm.decision_source import DecisionSource
 from screens.panes.cases import CasesPane
 from screens.run_session import Session
@@ -71,7 +71,7 @@ class DecisionsPane(CasesPane):
 
     # ------------------------------------------------------------ the decision under the cursor
 
-    def place(self, item: int) -> Place:
+    def place(self, item: int) -> LogPlace:
         return self.source.state.decisions.place(item)
 
     def key(self, item: int) -> object:

@@ -18,11 +18,11 @@ from app.methods.cases import Cases
 from app.methods.pages import choices_of_events
 from app.methods.source import CaseSource
 from app.runs.queries.what_if import WhatIfProcess
-from app.state.method import Place
 from app.state.run import RunState
 from app.table.column import Column
 from app.wording.text import counted
 from engine.errors import SteerError
+from engine.run.event_log import LogPlace
 from screens.panes.pane import Pane
 from screens.run_session import Session
 from screens.what_if.screen import WhatIfScreen
@@ -149,7 +149,7 @@ class CasesPane(Pane):
     def filter_by(self, text: str) -> None:
         """Apply a filter as if it had been typed, at once; the cursor goes to the first row."""
 
-    def place(self, item: Any) -> Place:
+    def place(self, item: Any) -> LogPlace:
         """Where the event that an item is about stands in the log."""
         return item.place
 

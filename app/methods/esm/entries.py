@@ -11,7 +11,6 @@ from app.methods.esm.pairs import pair_blocks
 from app.methods.source import CaseSource
 from app.state.esm import METHOD, ESMState, Pick
 from app.state.ledger import UNUSED, EntryUse
-from app.state.method import Place
 from app.state.run import RunState
 from app.table.column import Cell, ListColumn, Tone
 from app.table.filter import quoted
@@ -19,6 +18,7 @@ from app.wording.figures import fixed, signed
 from app.wording.text import counted
 from engine.esm.library.entry_names import short_name
 from engine.events import EntryPicked, PairMined
+from engine.run.event_log import LogPlace
 
 _EMPTY = """No entry has been picked yet.
 
@@ -36,7 +36,7 @@ class Entry(NamedTuple):
     use: EntryUse
 
     @property
-    def place(self) -> Place:
+    def place(self) -> LogPlace:
         """Where its pick stands in the log."""
         return self.pick.place
 

@@ -15,12 +15,12 @@ from app.methods.gflownet.evidence import EVIDENCE, answer_words, evidence_name,
 from app.methods.gflownet.paths import left_at, path_table
 from app.methods.source import CaseSource
 from app.state.gflownet import EvidenceRow, GFlowNetState, QuestionRow
-from app.state.method import Place
 from app.state.run import RunState
 from app.table.column import Cell, ListColumn
 from app.wording.figures import fixed
 from app.wording.text import counted
 from engine.events import EvidenceAnswered, QuestionSampled, SampledPath
+from engine.run.event_log import LogPlace
 
 _EMPTY = """No paths have been sampled yet.
 
@@ -39,12 +39,12 @@ class Question(NamedTuple):
     triples: EvidenceRow | None
 
     @property
-    def place(self) -> Place:
+    def place(self) -> LogPlace:
         """Where its paths stand in the log."""
         return self.sampled.place
 
     @property
-    def places(self) -> list[Place]:
+    def places(self) -> list[LogPlace]:
         """Where all of it stands: the row is found by each of them."""
         return [row.place for row in self if row is not None]
 

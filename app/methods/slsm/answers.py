@@ -24,13 +24,13 @@ from app.methods.cases import Cases
 from app.methods.cells import outcome_cell, turned_cell
 from app.methods.slsm.memory import conversation_blocks, memory_blocks
 from app.methods.source import CaseSource
-from app.state.method import Place
 from app.state.run import RunState
 from app.state.slsm import ResultRow, SLSMState
 from app.table.column import Cell, ListColumn
 from app.wording.text import counted
 from app.wording.words import method_name, short_method_name
 from engine.events import ConversationAnswered, ConversationOpened, ModeScored, StateUpdated
+from engine.run.event_log import LogPlace
 
 _EMPTY = """No conversation has been answered yet.
 
@@ -45,15 +45,15 @@ class AnswerRow(NamedTuple):
 
     result: ResultRow
     turned: int
-    opened: Place | None
+    opened: LogPlace | None
 
     @property
-    def place(self) -> Place:
+    def place(self) -> LogPlace:
         """Where it stands in the log."""
         return self.result.place
 
     @property
-    def places(self) -> tuple[Place | None, ...]:
+    def places(self) -> tuple[LogPlace | None, ...]:
         """The row is found by its conversation, too."""
         return self.result.place, self.opened
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from engine.comparison.items import Arm, Place
+from engine.comparison.items import Arm
 from engine.comparison.methods.reader import Criterion, MethodReader, Outcome, as_score, verdict
 from engine.comparison.trace import Step, Value
 from engine.events import AnswerJudged, AnswersScored, Event, IterationBegan
+from engine.run.event_log import LogPlace
 
 _ARMS = {
     "test": "best deltas",
@@ -31,7 +32,7 @@ class EvolutionReader(MethodReader):
         super().__init__()
         self._best: int | None = None
 
-    def take(self, event: Event, place: Place) -> None:
+    def take(self, event: Event, place: LogPlace) -> None:
         super().take(event, place)
         if isinstance(event, AnswersScored) and event.best and event.split == "validation":
             self._best = event.iteration

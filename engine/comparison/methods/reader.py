@@ -11,11 +11,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
-from engine.comparison.items import Arm, Item, Place
+from engine.comparison.items import Arm, Item
 from engine.comparison.trace import Step
 from engine.events import Event
+from engine.run.event_log import LogPlace
 
-ReadEvent = Callable[[Place], Event]
+ReadEvent = Callable[[LogPlace], Event]
 
 
 class Criterion(NamedTuple):
@@ -51,9 +52,9 @@ class MethodReader:
     criteria: ClassVar[Mapping[str, Criterion]]
 
     def __init__(self) -> None:
-        self._items: dict[str, dict[int, dict[str, dict[int, tuple[Outcome, Place]]]]] = {}
+        self._items: dict[str, dict[int, dict[str, dict[int, tuple[Outcome, LogPlace]]]]] = {}
         self._rounds: dict[str, int] = {}
-        self._earlier: dict[tuple[str, str], dict[tuple[int, str], Place]] = defaultdict(dict)
+        self._earlier: dict[tuple[str, str], dict[tuple[int, str], LogPlace]] = defaultdict(dict)
 
     # ------------------------------------------------------------ what a method says
 
@@ -76,7 +77,7 @@ class MethodReader:
 
     # ------------------------------------------------------------ what is the same for all
 
-    def take(self, event: Event, place: Place) -> None:
+    def take(self, event: Event, place: LogPlace) -> None:
         """Take in an event of one of `kinds`."""
         for outcome in self.outcomes(event):
             self._rounds[outcome.arm] = outcome.round
@@ -86,7 +87,7 @@ class MethodReader:
             trace, item, order = lead
             self._earlier[trace, item][order] = place
 
-    def counting(self, arm: str) -> Mapping[str, Mapping[int, tuple[Outcome, Place]]]:
+    def counting(self, arm: str) -> Mapping[str, Mapping[int, tuple[Outcome, LogPlace]]]:
         """The outcomes of the round that counts, by item and attempt."""
         chosen = self.round_of(arm)
         return {} if chosen is None else self._items[arm].get(chosen, {})
@@ -108,7 +109,7 @@ class MethodReader:
         return [step for place in (*places, *item.places) for step in self.steps_of(read(place), arm)]
 
 
-def _item(parts: Mapping[int, tuple[Outcome, Place]]) -> Item:
+def _item(parts: Mapping[int, tuple[Outcome, LogPlace]]) -> Item:
     """Of several attempts the best one counts; it costs what all of them did."""
     outcomes = [parts[number][0] for number in sorted(parts)]
     scores = [outcome.score for outcome in outcomes if outcome.score is not None]

@@ -11,10 +11,10 @@ from msgspec import structs
 
 from app.state.decisions import Decisions
 from app.state.gflownet import GFlowNetState
-from app.state.method import Place
 from app.state.run import RunState
 from app.state.slsm import ResultRow, SLSMState
 from engine import events as ev
+from engine.run.event_log import LogPlace
 from tests.synthetic_pool import pool_events
 
 
@@ -46,7 +46,7 @@ def test_the_last_look_that_was_the_best_so_far_is_kept(best: tuple[int, ...], k
 def answer(mode: str, passed: bool | None, **fields: Any) -> ResultRow:
     memory = "none" if mode == "baseline" else "structured"
     row = ResultRow(
-        "c", "", mode, memory, 0, passed, mode != "baseline", False, 0, "", 1, 0, False, Place(0, 0)
+        "c", "", mode, memory, 0, passed, mode != "baseline", False, 0, "", 1, 0, False, LogPlace(0, 0)
     )
     return row._replace(**fields)
 

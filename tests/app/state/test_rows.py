@@ -10,12 +10,12 @@ from msgspec.structs import replace
 from app.state.columns import AppendOnlyList
 from app.state.event_index import EventIndex
 from app.state.evolution import EvolutionState
-from app.state.method import Place
 from app.state.pool import PickRow, is_right
 from app.state.run import RunState
 from app.state.serve import RequestRow
 from app.state.slsm import Opened, StateAt
 from engine import events as ev
+from engine.run.event_log import LogPlace
 from tests.synthetic_pool import pool_events
 
 
@@ -87,8 +87,8 @@ def test_picks_are_held_against_those_of_rices() -> None:
     [row] = folded(event).pool.picks
     assert row == ("q", "what?", 0.75, 0.5, 0.625, (0, 0))
     assert [row.sign(method) for method in ("selector", "rices", "random", "nobody")] == [1, 0, 1, 0]
-    assert PickRow("q", "", 0.25, 0.5, None, Place(0, 0)).sign("selector") == -1
-    assert PickRow("q", "", 0.25, None, None, Place(0, 0)).sign("selector") == 0
+    assert PickRow("q", "", 0.25, 0.5, None, LogPlace(0, 0)).sign("selector") == -1
+    assert PickRow("q", "", 0.25, None, None, LogPlace(0, 0)).sign("selector") == 0
 
 
 def test_an_answer_of_a_conversation() -> None:
@@ -105,10 +105,13 @@ def test_an_answer_of_a_conversation() -> None:
     ).slsm  # fmt: skip
     [row] = state.results
     assert row == ("c", "a", "always", "flat", 1, False, True, True, 7, "yes", 3, 2, True, (40, 4))
-    assert state.states_of(answered) == {0: StateAt(False, Place(10, 1)), 2: StateAt(True, Place(20, 2))}
+    assert state.states_of(answered) == {
+        0: StateAt(False, LogPlace(10, 1)),
+        2: StateAt(True, LogPlace(20, 2)),
+    }
     assert (state.failures, state.turns("c"), state.turns("d")) == (2, 3, 0)
-    assert (state.place("c"), state.place("d")) == (Place(0, 0), None)
-    assert state.opened.find("c") == Opened(3, Place(0, 0))
+    assert (state.place("c"), state.place("d")) == (LogPlace(0, 0), None)
+    assert state.opened.find("c") == Opened(3, LogPlace(0, 0))
     other = replace(answered, mode="never", first_answer="", detector_failure="")
     [_, row] = folded(opened, answered, other).slsm.results
     assert (row.second, row.failures, row.undetected) == (False, 0, False)
@@ -144,7 +147,7 @@ def test_a_request_to_the_server() -> None:
     state = folded(opened, load, taken, answered, replace(answered, request="t")).serve
     first, second = state.ended
     assert first == RequestRow(
-        "r", "chat", "why?", 11, 0.5, "failed", "cut", "length", 12, 13, 0.25, 1.5, 14, 3, Place(30, 3)
+        "r", "chat", "why?", 11, 0.5, "failed", "cut", "length", 12, 13, 0.25, 1.5, 14, 3, LogPlace(30, 3)
     )
     assert second[:5] == ("t", "", "", 0, 0.0), "the log does not have its beginning"
     again = folded(opened, load, taken, opened).serve

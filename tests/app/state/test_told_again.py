@@ -7,10 +7,11 @@ from msgspec.structs import replace
 
 from app.state.columns import AppendOnlyList
 from app.state.ledger import EntryUse
-from app.state.method import MethodState, Place
+from app.state.method import MethodState
 from app.state.pool import QueryRow
 from app.state.run import RunState
 from engine import events as ev
+from engine.run.event_log import LogPlace
 from tests.synthetic_run import SyntheticRun
 
 
@@ -43,7 +44,7 @@ def test_an_equal_report_changes_nothing() -> None:
     state = folded(GREEDY, *FIRST, answer("esm", "one four", True), *FIRST, answer("esm", "one four", True))
     esm = state.esm
     assert len(esm.decisions) == 2 and len(esm.outcomes) == 2
-    assert [esm.decisions.place(row) for row in (0, 1)] == [Place(100, 10), Place(200, 10)]
+    assert [esm.decisions.place(row) for row in (0, 1)] == [LogPlace(100, 10), LogPlace(200, 10)]
     assert esm.ledger == {"e1": EntryUse(used=1, right=1, wrong=0, logprob=0.5, probed=1)}
 
 
@@ -58,14 +59,14 @@ def test_a_report_that_says_something_else_takes_its_row() -> None:
     decisions = state.esm.decisions
     assert [decisions.text("chosen", row) for row in range(len(decisions))] == ["null", "e2"]
     assert [decisions.column("seq")[row] for row in (0, 1)] == [1, 5]
-    assert decisions.place(1) == Place(500, 10)
+    assert decisions.place(1) == LogPlace(500, 10)
     assert decisions.column("delta_logprob")[1] == 0.25
     method, example = state.esm.names["esm"], state.esm.names["a"]
     assert state.esm.outcomes.correct(method, example) is False
     assert state.esm.outcomes.left(method, example) == 2
     assert state.esm.ledger == {"e1": EntryUse(0, 0, 0, 0.0, 0), "e2": EntryUse(1, 0, 0, 0.25, 1)}
     # Who looks back at the moment before sees what was known then.
-    assert kept.esm.decisions.text("chosen", 1) == "e1" and kept.esm.decisions.place(1) == Place(200, 10)
+    assert kept.esm.decisions.text("chosen", 1) == "e1" and kept.esm.decisions.place(1) == LogPlace(200, 10)
     assert kept.esm.outcomes.correct(method, example) is True
     assert kept.esm.outcomes.left(method, example) == 2
     assert kept.esm.ledger == {"e1": EntryUse(1, 1, 0, 0.5, 1)}
@@ -110,13 +111,13 @@ def test_a_whole_run_told_again_from_any_event_on_is_the_same_run() -> None:
             assert len(getattr(twice.esm, name)) == len(getattr(whole.esm, name))
 
 
-@pytest.mark.parametrize(("second", "held"), [(3, Place(0, 1)), (4, Place(7, 1))])
-def test_a_list_keeps_the_row_and_its_order(second: int, held: Place) -> None:
+@pytest.mark.parametrize(("second", "held"), [(3, LogPlace(0, 1)), (4, LogPlace(7, 1))])
+def test_a_list_keeps_the_row_and_its_order(second: int, held: LogPlace) -> None:
     rows: AppendOnlyList[QueryRow] = AppendOnlyList()
     for place, (name, failed) in enumerate([("q1", 3), ("q2", 5)]):
-        rows.append(query(name, failed, Place(place, 1)), key=name)
+        rows.append(query(name, failed, LogPlace(place, 1)), key=name)
     copy = rows.share()
-    rows.append(query("q1", second, Place(7, 1)), key="q1")
+    rows.append(query("q1", second, LogPlace(7, 1)), key="q1")
     assert [(row.query_id, row.failed) for row in rows] == [("q1", second), ("q2", 5)]
     assert rows[0].place == held
     assert [(row.query_id, row.failed) for row in copy] == [("q1", 3), ("q2", 5)]
@@ -160,7 +161,7 @@ def test_steps_of_a_training_and_points_of_a_curve_are_told_once() -> None:
     assert [row.request for row in state.serve.ended] == ["r", "s"]
 
 
-def query(name: str, failed: int, place: Place) -> QueryRow:
+def query(name: str, failed: int, place: LogPlace) -> QueryRow:
     return QueryRow(name, "?", 64, 0.0, 0.0, 0, 0, 0, 0, 0, failed, "", place)
 
 
@@ -188,7 +189,7 @@ def test_a_pair_is_one_row_before_and_after_it_was_tried_out() -> None:
     tried = replace(found, steered_correct=True, wrong_correct=False, right_correct=True)
     assert [pair.effect for pair in folded(found).esm.pairs] == [""]
     rows = list(folded(found, tried, found, tried).esm.pairs)
-    assert [(pair.effect, pair.place) for pair in rows] == [("fixes", Place(300, 10))]
+    assert [(pair.effect, pair.place) for pair in rows] == [("fixes", LogPlace(300, 10))]
 
 
 def test_totals_follow_the_later_report() -> None:

@@ -9,7 +9,6 @@ import pytest
 
 from engine.comparison.comparison import compare_runs
 from engine.comparison.figures import CELLS
-from engine.comparison.items import Place
 from engine.comparison.pairing import Paired
 from engine.comparison.remarks import remarks
 from engine.comparison.run_items import read_items
@@ -26,6 +25,7 @@ from engine.events import (
     StageBegunAgain,
 )
 from engine.run.directory import RunDirectory
+from engine.run.event_log import LogPlace
 from tests.exactly import exactly
 from tests.synthetic_evolution import evolution_events
 from tests.synthetic_gflownet import gflownet_events
@@ -198,8 +198,8 @@ def test_after_a_line_longer_than_any_event_the_places_are_right(
     (arm,) = items.arms.values()
     (item,) = arm.items.values()
     (place,) = item.places
-    assert place == Place(len(event) + 9010, len(event) - 1), "without the line's end"
-    assert items.read(place) == items.read(Place(0, len(event) - 1)) and place.offset == len(event) + 9010
+    assert place == LogPlace(len(event) + 9010, len(event) - 1), "without the line's end"
+    assert items.read(place) == items.read(LogPlace(0, len(event) - 1)) and place.offset == len(event) + 9010
 
 
 def test_models_of_one_name_with_other_weights_are_told(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import pytest
 from msgspec.structs import replace
 
-from engine.comparison.items import Item, Place
+from engine.comparison.items import Item
 from engine.comparison.methods.evolution import EvolutionReader
 from engine.comparison.methods.gflownet import GFlowNetReader
 from engine.comparison.methods.pool import PoolReader
@@ -24,6 +24,7 @@ from engine.events import (
     QuestionSampled,
     SelectorPicked,
 )
+from engine.run.event_log import LogPlace
 from tests.synthetic_evolution import evolution_events
 from tests.synthetic_gflownet import gflownet_events
 from tests.synthetic_pool import pool_events
@@ -38,7 +39,7 @@ def one_of(kind: type[T], events: Iterable[Event]) -> T:
 def read(reader: Any, events: list[Event]) -> dict[str, dict[str, Item]]:
     for at, event in enumerate(events):
         assert isinstance(event, reader.kinds)
-        reader.take(event, Place(at, 1))
+        reader.take(event, LogPlace(at, 1))
     return {arm.name: arm.items for arm in reader.arms()}
 
 
@@ -73,7 +74,7 @@ def test_of_an_evolution_s_validations_the_last_best_one_counts() -> None:
         "no processor (validation)",
     ]
     (best,) = arms["best deltas (validation)"].values()
-    assert (best.tokens, best.score, best.right, best.places) == (30, None, None, (Place(6, 1),))
+    assert (best.tokens, best.score, best.right, best.places) == (30, None, None, (LogPlace(6, 1),))
     assert [(one.tokens, one.score) for one in arms["best deltas"].values()] == [(7, 1.0)]
     assert [(one.tokens, one.score) for one in arms["no processor"].values()] == [(70, 0.0)]
     assert [(one.tokens, one.score) for one in arms["no processor (validation)"].values()] == [(50, 1.0)]
@@ -94,7 +95,7 @@ def test_a_conversation_passes_if_an_attempt_does_and_all_attempts_are_paid() ->
     assert [(one.id, one.score, one.right, one.tokens) for one in items.values()] == [
         ("a", 1.0, True, 2224), ("b", 0.0, False, 2211), ("c", None, None, 1107),
     ]  # fmt: skip
-    assert items["a"].places == (Place(1, 1), Place(5, 1)), "by attempt, each as it was told last"
+    assert items["a"].places == (LogPlace(1, 1), LogPlace(5, 1)), "by attempt, each as it was told last"
 
 
 def test_of_a_conversation_the_last_message_is_the_question_and_all_of_it_is_asked() -> None:

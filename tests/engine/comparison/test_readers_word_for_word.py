@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from engine.comparison.items import Place
 from engine.comparison.methods.esm import ESMReader
 from engine.comparison.methods.evolution import EvolutionReader
 from engine.comparison.methods.gflownet import GFlowNetReader
 from engine.comparison.methods.pool import PoolReader
 from engine.comparison.methods.slsm import SLSMReader
+from engine.run.event_log import LogPlace
 from tests.app.methods.test_pages_word_for_word import RUNS
 from tests.page_text import TextFile
 
@@ -28,7 +28,7 @@ def lines(name: str) -> Iterator[str]:
     reader, events = READERS[name](), RUNS[name][0]
     for at, event in enumerate(events):
         if isinstance(event, reader.kinds):
-            reader.take(event, Place(at, 1))
+            reader.take(event, LogPlace(at, 1))
     for arm in reader.arms():
         yield f"=== {arm.system} {arm.name}: {arm.stage}, {arm.right_means}"
         for item in arm.items.values():

@@ -6,7 +6,6 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from engine.comparison.items import Place
 from engine.comparison.methods.esm import ESMReader
 from engine.comparison.methods.evolution import EvolutionReader
 from engine.comparison.methods.gflownet import GFlowNetReader
@@ -30,13 +29,14 @@ from engine.events import (
 )
 from engine.events.gflownet import PathStep, SampledPath
 from engine.events.slsm import StateItem
+from engine.run.event_log import LogPlace
 from tests.two_runs import decided, evaluated
 
 
 def steps(reader: Any, *events: Event) -> dict[str, tuple[str, str, list[Step]]]:
     """By arm: the stage, what makes an item right, and the steps of the one item."""
     for at, event in enumerate(events):
-        reader.take(event, Place(at, 1))
+        reader.take(event, LogPlace(at, 1))
     return {
         arm.name: (
             arm.stage,

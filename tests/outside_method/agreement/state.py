@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 from agreement.events import AgreementMeasured
 from app.state.columns import AppendOnlyList
-from app.state.method import MethodState, Place
+from app.state.method import MethodState
+from engine.run.event_log import LogPlace
 
 
 class Row(NamedTuple):
@@ -15,7 +16,7 @@ class Row(NamedTuple):
     example: str
     answer: str
     share: float
-    place: Place
+    place: LogPlace
 
 
 class AgreementState(MethodState):
@@ -30,5 +31,5 @@ class AgreementState(MethodState):
 
 
 @AgreementState.on(AgreementMeasured)
-def _measured(state: AgreementState, event: AgreementMeasured, place: Place) -> None:
+def _measured(state: AgreementState, event: AgreementMeasured, place: LogPlace) -> None:
     state.rows.append(Row(event.example, event.answer, event.share, place), key=event.example)
