@@ -11,13 +11,13 @@ from screens.messages import ErrorUnforeseen
 class TellsWorkerErrors:
     """Part of all screens: their workers must not end the console, nor fail without a word."""
 
-    _told_error = ""
+    _error_shown = ""
 
     def on_worker_state_changed(self, message: Worker.StateChanged) -> None:
         """Tell the console of an error; of one that comes again with every reading, once."""
         error = message.worker.error
         if message.state is not WorkerState.ERROR or not isinstance(error, Exception):
             return
-        if repr(error) != self._told_error and isinstance(self, Screen):
-            self._told_error = repr(error)
+        if repr(error) != self._error_shown and isinstance(self, Screen):
+            self._error_shown = repr(error)
             self.post_message(ErrorUnforeseen(error))

@@ -57,6 +57,7 @@ def session_of(**changes: Any) -> Any:
         "frozen": False,
         "reading": None,
         "behind": 0,
+        "log_is_cut": False,
         "state": RunState(),
         "status": status,
     }

@@ -141,7 +141,7 @@ def _every_figure(events: Sequence[SamplerEvaluated]) -> Table:
     header = ("figure", *(sampler_name(event.method) for event in events))
     notes = [
         "@10: among the first 10 paths of a question; path hit precision, recall and F1: of its first 10 edges",
-        "hits @1: whether most paths of a question end at an answer",
+        "hits @1: whether the entity at which most of its paths end is an answer",
     ]
     return Table(header, rows, len(events), "Every figure", notes, priority=[0, *range(len(events))])
 

@@ -104,13 +104,15 @@ def numbered(series: Sequence[Series]) -> list[Series]:
 
 
 def _name(series: Series, value: float, width: int = 1000) -> str:
-    """Mark, name and last value; the name is cut before the value is. Where what the name says behind a comma has no
-    room, the value has none either: `path F1, mean of 3` is not the last path F1."""
-    room = max(4, width - 3 - len(figure(value)))
+    """Mark, name and last value; the name is cut before the value is, first what stands behind its comma, for which `~`
+    stands: the last `path F1, mean of 3` is not the last path F1."""
     label, comma, _ = series.label.partition(",")
-    if comma and cell_len(series.label) > room:
-        return fit(f"{series.mark} {label}", width)
-    return fit(f"{series.mark} {fit(series.label, room)} {figure(value)}", width)
+    words = figure(value)
+    if comma and cell_len(series.label) > width - 3 - len(words):
+        words = f"~{words}"
+    else:
+        label = series.label
+    return fit(f"{series.mark} {fit(label, max(4, width - 3 - len(words)))} {words}", width)
 
 
 def _style(series: Series) -> str:

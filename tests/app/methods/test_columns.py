@@ -17,7 +17,7 @@ NARROW = {
     "entries": "#:4 entry:13 kind:5 used:5 ▲:3 ▼:3 net:4 Δlogp:6 m:2 Q:6 gain:7 max sim:7",
     "iterations": "#:3 ★:1 composite:9 correct:7 tokens:7 validated:9 v.correct:9 v.tokens:8 state:10",
     "Evolution answers": "#:3 ✓:1 ±:1 tokens:6 ± tok:6 split:10 question:25 gold:17",
-    "questions": "hit:3 reader:6 ±:1 triples:7 question:33 meeting:7 answers:7 paths:5",
+    "questions": "rank:4 reader:6 ±:1 triples:7 question:32 meeting:7 answers:7 paths:5",
     "SLSM answers": "✓:1 ±:1 mode:12 memory:10 note:4 answer:24 axis:18",
     "picks": "query:12 selector:8 ±:1 RICES:8 random:6 question:36",
     "queries": "query:12 oracle@64:13 right:7 injected:8 committed:9 pool:4 !:1",

@@ -148,7 +148,7 @@ async def test_in_eighty_columns_the_right_answer_and_the_hint_are_whole() -> No
         screen._waiting = "loading …"
         await pilot.press("f2")
         assert [note.message for note in app._notifications] == [
-            "Not yet, the last try has no answer: loading …"
+            "The last try still has no answer: loading …"
         ]
 
 

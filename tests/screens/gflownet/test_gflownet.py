@@ -133,7 +133,7 @@ async def test_a_run_without_answers_opens_on_a_missed_question(tmp_path: Path) 
     events[at] = msgspec.structs.replace(events[at], paths=stopped)
     async with GFlowNetApp(recorded(tmp_path, *events)).run_test(size=WIDE) as pilot:
         text = await press(pilot)
-        assert "3 questions  │  1 missed: no path meets an answer" in text
+        assert "3 questions  │  1 whose paths meet no answer" in text
         assert "✗ none of 3 paths meets an answer" in text and "Mara Quint" in text
 
 

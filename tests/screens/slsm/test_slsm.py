@@ -250,7 +250,7 @@ async def test_a_finished_run_opens_on_the_first_answer_a_note_turned(session: R
 async def test_results_begin_with_what_came_of_the_notes(session: RecordedSession) -> None:
     async with SLSMApp(session).run_test(size=SMALL) as pilot:
         lines = (await press(pilot, "2")).splitlines()
-        assert "a note on risk, structured memory, turned 2 answers right and 0 wrong; 0 of 2" in lines[2]
+        assert "The best mode by score: a note on risk, structured memory. It turned 2" in lines[2]
         assert "the interval does not count that it was chosen" in " ".join(" ".join(lines[2:8]).split())
 
 

@@ -119,7 +119,7 @@ def test_the_cells_of_a_question(log: Log) -> None:
     """q1: 12 of 20 draws meet one of two answers, the first path does; of q2 none does."""
     rows = QUESTIONS.rows(log.state)
     assert [column.label for column in QUESTIONS.columns] == [
-        "hit", "reader", "±", "triples", "question", "answer from paths", "meeting", "answers", "paths", "edges", "id"
+        "rank", "reader", "±", "triples", "question", "answer from paths", "meeting", "answers", "paths", "edges", "id"
     ]  # fmt: skip
     assert cells(QUESTIONS.columns, rows[0]) == [
         Cell("1", "good"), Cell("✓", "good"), Cell("▲", "good"), Cell("✗", "bad"), Cell("Which river?"), Cell("Sella"),
@@ -131,7 +131,7 @@ def test_the_cells_of_a_question(log: Log) -> None:
     ]  # fmt: skip
     assert [QUESTIONS.notable(log.state, row) for row in rows] == [True, True]
     assert QUESTIONS.remark(log.state) == (
-        "1 missed: no path meets an answer  │  ▲ 1 right from paths only, ▼ 1 from triples only"
+        "1 whose paths meet no answer  │  ▲ 1 right from paths only, ▼ 1 from triples only"
     )
     later = Log(question("q", ASTRAY, RIGHT))
     assert cells(QUESTIONS.columns, QUESTIONS.rows(later.state)[0])[:6] == [

@@ -283,9 +283,10 @@ def test_the_modes_side_by_side() -> None:
     )  # fmt: skip
     blocks = scores(log.state.slsm)
     assert texts(blocks) == [
-        "a note always, structured memory, turned 12 answers right and 1 wrong; 5 of 18 changed nothing",
-        "the best of 2 looks better than it is: the interval does not count that it was chosen by this score; "
-        "confirm it on other conversations",
+        "The best mode by score: a note always, structured memory. It turned 12 answers right and 1 wrong; 5 of 18 "
+        "notes changed nothing.",
+        "The best of 2 modes looks better than it is: the interval does not count that it was chosen by this score. "
+        "Confirm it on other conversations.",
     ]
     table = blocks[-1]
     assert isinstance(table, Table)
@@ -338,14 +339,17 @@ def test_of_modes_that_score_the_same_the_one_with_fewer_notes_is_named() -> Non
         scored("never", "flat", 0.2),
     )
     first = texts(scores(log.state.slsm))[0]
-    assert first == "a note on risk, flat memory, turned 2 answers right and 0 wrong; 0 of 5 changed nothing"
+    assert first == (
+        "The best mode by score: a note on risk, flat memory. It turned 2 answers right and 0 wrong; 0 of 5 notes "
+        "changed nothing."
+    )
 
 
 def test_a_mode_that_passes_nowhere_has_a_score() -> None:
     log = Log(scored("always", "flat", 0.0, injections=5), scored("baseline", "none", 0.0))
     first, found = scores(log.state.slsm)
     assert isinstance(first, Paragraph) and plain(first.text).startswith(
-        "a note always, flat memory, turned 0 answers"
+        "The best mode by score: a note always, flat memory. It turned 0 answers"
     )
     assert isinstance(found, Table) and [plain(row[3]) for row in found.rows] == ["0.000", "0.000"]
 
@@ -353,7 +357,7 @@ def test_a_mode_that_passes_nowhere_has_a_score() -> None:
 def test_a_low_score_is_better_than_none() -> None:
     """Also with more notes."""
     log = Log(scored("always", "flat", 0.05, injections=18), scored("on_risk", "flat", 0.0, injections=5))
-    assert texts(scores(log.state.slsm))[0].startswith("a note always, flat memory, turned")
+    assert texts(scores(log.state.slsm))[0].startswith("The best mode by score: a note always, flat memory.")
 
 
 def test_links_of_a_mode_lead_to_its_own_answers_that_were_turned() -> None:
