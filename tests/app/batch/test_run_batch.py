@@ -279,11 +279,10 @@ def test_a_folder_that_is_gone_is_the_reason_why_a_run_ended(
 
 
 def test_what_earlier_attempts_did_is_not_shown_again(batch: Batch, run: RunDirectory) -> None:
-    """The log so far is read to its end, past a broken line."""
+    """The log so far is read to its end, past a broken line and more than is read at once."""
+    first, *others = (encode(Notice(seq=seq, text="of before")) for seq in range(10_001))
     with run.events.open("ab") as file:
-        file.write(
-            encode(Notice(seq=0, text="of before")) + b"broken\n" + encode(Notice(seq=1, text="of old"))
-        )
+        file.write(first + b"broken\n" + b"".join(others) + encode(Notice(seq=10_001, text="of old")))
     ended = batch(0, Notice(text="of now"), FINISHED, WorkerStopped(status="finished"))
     assert (
         ended.code == 0
