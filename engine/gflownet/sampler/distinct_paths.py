@@ -69,12 +69,10 @@ def distinct_paths(
         pool = finished.join(children)
         kept = pool.best(batch.size, width)
         # A row of the pool is a finished path, then an edge of the frontier, then a STOP.
-        edge = kept - finished.log_pf.shape[0]
-        moving = (edge >= 0) & (edge < frontier.edge.shape[0])
-        edge = edge[moving]
+        child = kept - finished.log_pf.shape[0]
+        moving = (child >= 0) & (child < frontier.edge.shape[0])
         live, finished = pool.rows(kept[moving]), pool.rows(kept[~moving])
-        memory = memory[frontier.owner[edge]]
-        edge = frontier.edge[edge]
+        memory, edge = memory[frontier.owner[child[moving]]], frontier.edge[child[moving]]
         state = env.step(batch, GraphState.all_live(live.walks, state.step), edge)
         live = replace(live, walks=state.walks)
         if state.step < env.max_steps:
