@@ -142,17 +142,17 @@ class RunScreen(NotingScreen):
                 self.post_message(SystemRequested(name, followed=True))
 
     def _show_frame(self) -> None:
-        session = self.session
-        self.set_class(at_rest(session), "-at-rest")
+        session, resting = self.session, at_rest(self.session)
+        self.set_class(resting, "-at-rest")
         self.query_one(RunHeader).refresh()
         self.query_one(StageBar).refresh()
         self.query_one(ModelLine).update()
         self.query_one(Timeline).refresh()
-        in_past = session.cursor is not None
         offered = (
             engine_state(session),
+            resting,
             session.frozen,
-            in_past,
+            session.cursor is not None,
             session.stop_requested,
             len(session.state.stages),
         )

@@ -779,6 +779,20 @@ async def test_the_keys_below_change_when_the_view_is_frozen(tmp_path: Path) -> 
         assert ["Unfreeze" in line for line in seen] == [True, False] and "Freeze" in seen[1]
 
 
+async def test_the_keys_below_change_when_the_log_has_been_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a finished run, whose reading takes more than one look."""
+    monkeypatch.setattr(RecordedSession, "reading", 0.5)
+    session = finished(tmp_path)
+    async with RunApp(EsmScreen(session)).run_test(size=(200, 60)) as pilot:
+        await polled(pilot)
+        assert "Freeze" in footer(pilot.app)
+        monkeypatch.setattr(RecordedSession, "reading", None)
+        await polled(pilot)
+        assert "Freeze" not in footer(pilot.app)
+
+
 async def test_each_failure_of_a_run_comes_up(tmp_path: Path) -> None:
     """It is resumed and fails again while one looks; what the session has to say is said with its weight."""
     later = time.time() + 1000
