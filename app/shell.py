@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import locale
 import os
 import signal
 import sys
@@ -92,9 +91,8 @@ class SteerApp(RefusedKeys[None], KeysInOrder[None], StartedRuns, SparingApp[Non
         super().__init__(outputs)
         without_markup(self.console)
         self._first = first
-        self.unicode = takes_unicode(getattr(sys.__stderr__, "encoding", None), locale.getencoding())
-        """Whether the terminal, to which Textual writes by standard error, can show all signs. Under LC_ALL=C Python
-        writes UTF-8, too, which the terminal may not read."""
+        self.unicode = takes_unicode(getattr(sys.__stderr__, "encoding", None), os.environ)
+        """Whether the terminal, to which Textual writes by standard error, can show all signs."""
         self.register_theme(DARK)
         self.register_theme(LIGHT)
         self.theme = LIGHT.name if read_theme() == LIGHT.name else DARK.name

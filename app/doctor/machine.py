@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import locale
 import os
 import platform
 import shutil
@@ -143,14 +142,13 @@ def _extra(name: str) -> Finding:
 
 def _terminal(environment: Mapping[str, str]) -> Finding:
     size = shutil.get_terminal_size()
-    written, understood = sys.stdout.encoding or "unknown", locale.getencoding()
-    encoding = written if takes_unicode(understood) else understood
+    encoding = sys.stdout.encoding or "unknown"
     colour = "none (NO_COLOR)" if environment.get("NO_COLOR") else environment.get("COLORTERM") or "by TERM"
     text = (
         f"{size.columns}x{size.lines}, TERM={environment.get('TERM', 'unset')}, colour {colour}, {encoding}"
     )
     wide = size.columns >= 80 and size.lines >= 24
-    good = wide and takes_unicode(encoding)
+    good = wide and takes_unicode(encoding, environment)
     return Finding("terminal", good, text, "the console needs 80x24 and UTF-8")
 
 

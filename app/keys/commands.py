@@ -92,7 +92,7 @@ EVERYWHERE: tuple[Command, ...] = (
             "Find a row of the table by its words, or filter it; where there is no table, find rows of all methods.",
             shown=False),
     Command("ctrl+p", "app.command_palette", "Commands", "Find any command by its name.", shown=False),
-    Command("q", "app.leave", "Quit", "Quit; asks first whether running runs shall stop or go on."),
+    Command("q", "app.leave", "Quit", "Quit; asks first whether runs at work shall stop or go on."),
     Command("ctrl+c", "app.interrupt", "Stop and quit",
             "Stop the engine, wait for it (5 s at most) and quit; finished work is kept. Twice: quit at once. "
             "Asks first where the run was started elsewhere.", shown=False, display="^c", priority=True),

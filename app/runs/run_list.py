@@ -34,7 +34,7 @@ from engine.run.directory import (
 )  # fmt: skip
 from engine.run.stage_state import RUNNING, SKIPPED, STOPPED, WAITING, Stages, StageState, fold_stages
 
-_TAILS = (1 << 16, 1 << 20, 1 << 24)
+_TAILS = (1 << 16, 1 << 20, 1 << 22)
 """Bytes at the end of a log in which its last stage is looked for: a batch of decisions may fill much of them."""
 Signature = tuple[tuple[int, int], ...]
 
@@ -201,7 +201,7 @@ def read_progress(directory: RunDirectory) -> StageState:
     if first is None or first.stage != name or stage.done <= first.done:
         return stage
     # The stage started before the part that was read: its pace counts from the first report in that part.
-    return replace(stage, begun_at=first.done, elapsed=stage.elapsed - first.elapsed)
+    return replace(stage, begun_at=first.done, begun_after=first.elapsed)
 
 
 def _last_stage_events(path: Path) -> Iterator[StageStarted | StageProgress | StageFinished]:

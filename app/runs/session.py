@@ -84,6 +84,7 @@ class RunSession:
         self._seen: object = None
         self._messages: deque[UserMessage] = deque()
         self._problems: list[str] = []
+        self._damage_noted = False
         self._wake = threading.Event()
         self._closing = False
         self._looked_at = 0.0
@@ -240,9 +241,11 @@ class RunSession:
         """Say what is wrong with the log, once all of it is read."""
         status = self._status
         self._is_cut = status is not None and not status.alive and self._live.is_cut(status.record)
-        for wrong in (self._reader.damage, LOG_IS_CUT if self._is_cut else ""):
-            if wrong:
-                self._note(wrong)
+        if self._reader.damage and not self._damage_noted:  # of a log that grows the count grows
+            self._damage_noted = True
+            self._note(self._reader.damage)
+        if self._is_cut:
+            self._note(LOG_IS_CUT)
 
     def _keep(self) -> None:
         seq = self._live.seq

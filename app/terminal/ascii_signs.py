@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import unicodedata
+from collections.abc import Mapping
 from functools import lru_cache
 
 from rich.cells import cell_len
@@ -29,10 +30,16 @@ _BOXES = range(0x2500, 0x2580)
 _BLOCKS = range(0x2580, 0x25A0)
 
 
-def takes_unicode(*encodings: str | None) -> bool:
-    """Whether what is written in all these encodings can hold every sign."""
+def takes_unicode(encoding: str | None, environment: Mapping[str, str]) -> bool:
+    """Whether a terminal to which Python writes in `encoding` shows every sign. Under LC_ALL=C Python writes UTF-8,
+    which the terminal may not read, unless a variable of Python's says so."""
+    if environment.get("LC_ALL") in ("C", "POSIX") and not environment.keys() & {
+        "PYTHONUTF8",
+        "PYTHONIOENCODING",
+    }:
+        return False
     try:
-        return all(codecs.lookup(encoding or "ascii").name.startswith("utf-") for encoding in encodings)
+        return codecs.lookup(encoding or "ascii").name.startswith("utf-")
     except LookupError:
         return False
 

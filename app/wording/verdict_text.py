@@ -115,11 +115,12 @@ def _short_interval(verdict: Verdict) -> str:
 
 def _cost(verdict: Verdict, brief: bool) -> str:
     """`8.2 calls ×8.2`, else `92 tok +16%`. Of a method that saves tokens its value is what an answer costs: the change
-    alone, and where that changes what is right, `−43% tok, right −0.7`, which brief has no room for."""
+    alone, and where that changes what is right, `−43% tok, right −0.7`, brief `right −0.7`."""
     if verdict.unit == TOKENS:
         spent = _spent(verdict.value, verdict.baseline_value, "tok", 0, brief=True)
-        points = "" if brief or verdict.kept is None else signed(100 * verdict.kept.difference, 1)
-        return f"{spent}, right {points}" if points.strip("+−0.") else spent
+        points = "" if verdict.kept is None else signed(100 * verdict.kept.difference, 1)
+        harm = f"right {points}" if points.strip("+−0.") else ""
+        return harm if harm and brief else ", ".join(filter(None, (spent, harm)))
     if verdict.calls is not None:
         return _spent(verdict.calls, verdict.baseline_calls, "calls", 1, brief)
     tokens = verdict.tokens

@@ -6,9 +6,9 @@ errors of a file at once, each with the path of the field, its value and the all
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
-from pydantic import create_model
+from pydantic import create_model, model_validator
 
 from engine.config.esm import ESMSections
 from engine.config.evolution import EvolutionSections
@@ -31,6 +31,16 @@ class Config(
     RunSections,
 ):
     """The configuration of a run. Sections are written in the reverse order of these base classes."""
+
+    @model_validator(mode="after")
+    def _check_generated_splits(self) -> Self:
+        splits = {self.task.train_split, self.task.eval_split}
+        reads = self.task.dataset == "generated" and {"mine", "eval"} & set(self.run.stages)
+        if reads and not splits <= {"train", "dev", "test"}:
+            raise ValueError(
+                "`task.train_split` and `task.eval_split` of the generated task: train, dev or test"
+            )
+        return self
 
     @property
     def evolution_model(self) -> ModelSection:

@@ -60,16 +60,6 @@ class TaskSection(Section):
             raise ValueError("dataset `files` needs `task.path`: a file, a folder or hub:owner/name")
         return self
 
-    @model_validator(mode="after")
-    def _check_generated_splits(self) -> TaskSection:
-        if self.dataset == "generated" and not {self.train_split, self.eval_split} <= {
-            "train",
-            "dev",
-            "test",
-        }:
-            raise ValueError("`train_split` and `eval_split` of the generated task: train, dev or test")
-        return self
-
 
 class PromptSection(Section):
     template: str | None = Field(

@@ -169,7 +169,7 @@ request continues as its `begun`. A backend that cannot go on in the middle of a
 
 
 def ignore(number: int, text: object) -> None:
-    """The `Finished` and `Unfinished` of who waits for the whole call alone."""
+    """A `Finished` or `Unfinished` that does nothing."""
 
 
 class Prefixes(Protocol):

@@ -15,9 +15,10 @@ WAITING, RUNNING, PAUSED, FINISHED, SKIPPED, STOPPED, FAILED = (
 
 @dataclass(frozen=True, slots=True)
 class StageState:
-    """A stage as its last event left it. `begun_at`: items that were there before this attempt;
-    `tokens`, `elapsed`: of this attempt. `working`: the call to a model that goes on. `stale`: what it reached is of an
-    earlier attempt, and is to be done again; `status` is then WAITING, or SKIPPED where the user leaves it out."""
+    """A stage as its last event left it. `begun_at`: items that were there when its pace began to be measured, with
+    this attempt or `begun_after` seconds of it; `tokens`, `elapsed`: of this attempt. `working`: the call to a model
+    that goes on. `stale`: what it reached is of an earlier attempt, and is to be done again; `status` is then WAITING,
+    or SKIPPED where the user leaves it out."""
 
     name: str
     status: str = WAITING
@@ -25,6 +26,7 @@ class StageState:
     total: int = 0
     unit: str = "items"
     begun_at: int = 0
+    begun_after: float = 0.0
     tokens: int = 0
     elapsed: float = 0.0
     note: str = ""
@@ -58,8 +60,8 @@ class StageState:
     @property
     def items_per_second(self) -> float | None:
         """None before the first item of this attempt."""
-        new = self.done - self.begun_at
-        return new / self.elapsed if new > 0 and self.elapsed > 0 else None
+        new, seconds = self.done - self.begun_at, self.elapsed - self.begun_after
+        return new / seconds if new > 0 and seconds > 0 else None
 
     @property
     def eta(self) -> float | None:
@@ -159,6 +161,16 @@ def _becomes(status: str) -> Callable[[Stages, Any], None]:
     return lambda stages, event: _change(stages, event, status=status)
 
 
+def _holds(status: str) -> Callable[[Stages, Any], None]:
+    """Of a stage at work: a pause between two stages is logged with the one that is finished."""
+
+    def fold(stages: Stages, event: ev.Event) -> None:
+        if event.stage in stages and stages[event.stage].active:
+            _change(stages, event, status=status)
+
+    return fold
+
+
 _FOLDS: dict[type, Callable[[Stages, Any], None]] = {
     ev.Header: _header,
     ev.WorkerStarted: _worker_started,
@@ -171,8 +183,8 @@ _FOLDS: dict[type, Callable[[Stages, Any], None]] = {
     ev.StageSkipped: _becomes(FINISHED),
     ev.StagesChosen: _chosen,
     ev.StageBegunAgain: _begun_again,
-    ev.StagePaused: _becomes(PAUSED),
-    ev.StageResumed: _becomes(RUNNING),
+    ev.StagePaused: _holds(PAUSED),
+    ev.StageResumed: _holds(RUNNING),
     ev.StageStopped: _stopped,
     ev.StageFailed: _failed,
 }

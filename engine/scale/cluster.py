@@ -99,12 +99,14 @@ def _connect(address: str, checkpoint: Callable[[], None]) -> str:
 
     threading.Thread(target=connect, name="ray", daemon=True).start()
     until = time.monotonic() + _CONNECT_SECONDS
-    while not connection.done():
-        checkpoint()
-        if time.monotonic() > until:
-            raise _no_cluster(address, f"no answer in {_CONNECT_SECONDS:g} s")
-        time.sleep(_POLL_SECONDS)
-    _take_back_stop_signal()
+    try:
+        while not connection.done():
+            checkpoint()
+            if time.monotonic() > until:
+                raise _no_cluster(address, f"no answer in {_CONNECT_SECONDS:g} s")
+            time.sleep(_POLL_SECONDS)
+    finally:
+        _take_back_stop_signal()
     error = connection.exception()
     if error is not None:
         raise _no_cluster(address, first_line(error)) from error

@@ -122,7 +122,7 @@ class OpenAIClient:
         are, now and then. Raises ConfigError without a key for any server but one on this machine.
         """
         key = _key(config, where, notice)
-        # a second: only who asks a server waits for it
+        # imported here: it takes a second
         from openai import AsyncOpenAI, DefaultAsyncHttpxClient
 
         from engine.servers.transport import ENCODING, BoundedTransport

@@ -5,7 +5,7 @@ line: an event, which it also appends to `RUN/<system>/what_if.jsonl`, or `{"err
 figures are not touched. `system` says whose answer it is; the other fields are those of the request class in
 `engine/<system>/what_if.py`:
 
-    {"system": "esm", "method": "esm", "example": "...", "m": 2, "entries": ["Backward → Forward"], "alphas": [0.5]}
+    {"system": "esm", "method": "esm", "example": "...", "m": 2, "entries": ["Backward → Forward, step 2"]}
     {"system": "evolution", "iteration": 3, "split": "validation", "example": "...", "of": 1, "scales": [0.5, 1]}
     {"system": "slsm", "conversation": "...", "mode": "baseline", "source": "structured"}
     {"system": "pool", "query": "...", "recorded": [18, 2718], "pairs": [[3, 7]]}

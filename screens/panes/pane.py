@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from textual.containers import Container
 
+from screens.worker_errors import TellsWorkerErrors
 
-class Pane(Container):
+
+class Pane(TellsWorkerErrors, Container):
     """What a screen with tabs asks of each of them."""
 
     def show(self) -> None:

@@ -119,7 +119,7 @@ class ChatPane(Pane):
             self.page.scroll_end(animate=False)
             self._say(text)
 
-    @work(group="chat")
+    @work(group="chat", exit_on_error=False)
     async def _say(self, text: str) -> None:
         self._partner = self._partner or ChatPartner(self.session.run_dir)
         try:
@@ -133,12 +133,13 @@ class ChatPane(Pane):
             self._error = str(error)
             if self.is_attached:
                 self.field.value = text
-        self._waiting = ""
-        self.show()
-        if self.is_attached:
-            self.page.scroll_end(animate=False)
+        finally:
+            self._waiting = ""
+            self.show()
+            if self.is_attached:
+                self.page.scroll_end(animate=False)
 
-    @work(group="chat")
+    @work(group="chat", exit_on_error=False)
     async def _forget_in_process(self, partner: ChatPartner) -> None:
         try:
             await partner.forget()

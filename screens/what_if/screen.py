@@ -143,17 +143,18 @@ class WhatIfScreen(ConsoleScreen[None]):
         self._show()
         self._ask(request)
 
-    @work(group="what-if")
+    @work(group="what-if", exit_on_error=False)
     async def _ask(self, request: dict[str, Any]) -> None:
         try:
             self._tried = await self._process.ask(self._system, request)
             self._asked = request
+            if self.is_attached:
+                self._fill(self._tried)
         except SteerError as error:
             self._error = str(error)
-        self._waiting = ""
-        if self.is_attached and self._tried is not None and not self._error:
-            self._fill(self._tried)
-        self._show()
+        finally:
+            self._waiting = ""
+            self._show()
 
     def _fill(self, tried: Event) -> None:
         for field in self._fields:

@@ -17,8 +17,10 @@ from app.terminal.ascii_signs import WARNING, in_ascii, takes_unicode
      ("no-such", False), (None, False), ("", False)],
 )  # fmt: skip
 def test_which_encodings_hold_all_signs(encoding: str | None, takes: bool) -> None:
-    assert takes_unicode(encoding) is takes
-    assert takes_unicode("utf-8", encoding) is takes
+    assert takes_unicode(encoding, {"LC_ALL": "en_US.UTF-8"}) is takes
+    assert not takes_unicode(encoding, {"LC_ALL": "C"}) and not takes_unicode(encoding, {"LC_ALL": "POSIX"})
+    for asked in ("PYTHONUTF8", "PYTHONIOENCODING"):
+        assert takes_unicode(encoding, {"LC_ALL": "C", asked: "1"}) is takes
 
 
 @pytest.mark.parametrize(

@@ -22,8 +22,8 @@ composite so far is kept as best (★): by its own minibatch, or, with `best_by:
 which deltas that look better are tried.
 
 *Cases: iterations* has a row for each iteration: what it gained over the best before it, why it has these deltas, its
-scores, each cluster's delta before and here, the reflector's reply and the iteration that tries it. `S` stops after the
-answers under way, *Stop after* in the palette (`^p`) when the iteration is finished; finished answers are kept.
+scores, each cluster's delta before and here, the reflector's reply and the iteration that tries it. `S` stops at once,
+*Stop after* in the palette (`^p`) when the iteration is finished; finished answers are kept and not asked for again.
 *Cases: answers* has every answer with the judge's reasoning, beside the unchanged model's answer to the same question;
 the tokens have the colour of their cluster. ▲ is right where the unchanged model is wrong, ▼ the other way round. `w`
 answers the question again under other deltas.

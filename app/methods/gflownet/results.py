@@ -140,8 +140,8 @@ def _every_figure(events: Sequence[SamplerEvaluated]) -> Table:
     ]
     header = ("figure", *(sampler_name(event.method) for event in events))
     notes = [
-        "@10: among the first 10 paths of a question; path hit precision, recall and F1: of its first 10 edges",
-        "hits @1: whether the entity at which most of its paths end is an answer",
+        "@10: among the first 10 paths of a question; path hit precision, recall, F1 @3: of each path's first 3 edges",
+        "hits @1: whether the entity is an answer at which most paths end, or those of most probability or worth",
     ]
     return Table(header, rows, len(events), "Every figure", notes, priority=[0, *range(len(events))])
 

@@ -104,14 +104,12 @@ def numbered(series: Sequence[Series]) -> list[Series]:
 
 
 def _name(series: Series, value: float, width: int = 1000) -> str:
-    """Mark, name and last value; the name is cut before the value is, first what stands behind its comma, for which `~`
-    stands: the last `path F1, mean of 3` is not the last path F1."""
-    label, comma, _ = series.label.partition(",")
-    words = figure(value)
-    if comma and cell_len(series.label) > width - 3 - len(words):
-        words = f"~{words}"
-    else:
-        label = series.label
+    """Mark, name and last value; the name is cut before the value is, first what stands behind its comma. `~` stands
+    for `, mean of 3`: that mean's last value is about the last one."""
+    label, words = series.label, figure(value)
+    if cell_len(label) > width - 3 - len(words):
+        label, _, behind = label.partition(",")
+        words = f"~{words}" if behind.startswith(" mean of") else words
     return fit(f"{series.mark} {fit(label, max(4, width - 3 - len(words)))} {words}", width)
 
 

@@ -268,8 +268,8 @@ class VirtualTable(SelfSizedView, can_focus=True):
     def action_match(self, by: int) -> None:
         """Go to the next or previous match."""
         if not self.seek(by, self.is_match):
-            none = "No other" if self.is_match(self.cursor) else "None"
-            self.notify(f"{none} of these {self.source.noun} is marked as found.", markup=False)
+            none = "None of the other" if self.is_match(self.cursor) else "None of these"
+            self.notify(f"{none} {self.source.noun} is marked as found.", markup=False)
 
     def look_for(self, words: Sequence[str]) -> None:
         """Mark the rows in whose cells all these words stand."""

@@ -80,11 +80,11 @@ def test_the_pace_of_a_stage_whose_beginning_is_not_read(tmp_path: Path) -> None
     anew."""
     first, second = (StageProgress(stage="eval", done=done, total=40, elapsed=done / 2) for done in (10, 30))
     for events, known in (
-        ([first], (10, 0, 5.0)), ([first, second], (30, 10, 10.0)), ([second, AT_WORK[0], first], (10, 0, 5.0)),
-        ([first, AT_WORK[0], second], (30, 0, 15.0)),
+        ([first], (10, 0, 5.0, 0.0)), ([first, second], (30, 10, 15.0, 5.0)),
+        ([second, AT_WORK[0], first], (10, 0, 5.0, 0.0)), ([first, AT_WORK[0], second], (30, 0, 15.0, 0.0)),
     ):  # fmt: skip
         found = read_progress(RunDirectory(make_run(tmp_path, "a", events)))
-        assert (found.done, found.begun_at, found.elapsed) == known
+        assert (found.done, found.begun_at, found.elapsed, found.begun_after) == known
 
 
 def test_what_was_unreadable_and_is_no_more(tmp_path: Path) -> None:
@@ -140,7 +140,7 @@ def test_of_a_long_log_the_end_is_read(tmp_path: Path, monkeypatch: pytest.Monke
     lines = run.events.read_bytes().splitlines(keepends=True)
     monkeypatch.setattr(run_list, "_TAILS", (sum(map(len, lines[-4:])),))
     part = read_progress(run)  # the first of four lines may be torn
-    assert (part.done, part.begun_at, part.elapsed, part.items_per_second) == (40, 20, 10.0, 2.0)
+    assert (part.done, part.begun_at, part.elapsed, part.items_per_second) == (40, 20, 20.0, 2.0)
     with run.events.open("ab") as log:
         log.write(b'{"type":"StageProgress","broken\n' + lines[-1].rstrip(b"\n"))
     assert read_progress(run).done == 40

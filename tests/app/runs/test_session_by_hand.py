@@ -155,6 +155,9 @@ def test_a_log_that_ends_before_its_run_is_told_once_all_of_it_is_read(session: 
 def test_a_log_of_which_only_damaged_lines_are_left_is_read_to_its_end(session: RunSession) -> None:
     session._directory.events.write_bytes(b"?\n?\n")
     assert not session._fold_some() and session.caught_up and not session.log_is_cut
+    with session._directory.events.open("ab") as log:
+        log.write(b"?\n")
+    assert not session._fold_some(), "more of them are not reported again"
     assert [message.text[:47] for message in session.take_messages()] == [
         "damaged lines of the log, passed over: 2; the f"
     ]

@@ -36,8 +36,6 @@ def said(section: str, fields: dict[str, Any]) -> list[str]:
     [
         ("task", {"dataset": "files", "path": "x"}),
         ("task", {"path": "x"}),
-        ("task", {"train_split": "dev", "eval_split": "train"}),
-        ("task", {"dataset": "gsm8k", "eval_split": "validation"}),
         ("selector", {"supervised_steps": 3, "policy_steps": 3}),
         ("selector", {"supervised_steps": 0}),
         ("selector", {"policy_steps": 0}),
@@ -65,17 +63,34 @@ def test_fields_that_go_together(section: str, fields: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
+    ("stages", "task", "right"),
+    [
+        (["mine"], {"eval_split": "validation"}, False),
+        (["eval"], {"train_split": "dev2"}, False),
+        (["mine", "eval"], {"train_split": "dev", "eval_split": "train"}, True),
+        (["mine"], {"dataset": "gsm8k", "eval_split": "validation"}, True),
+        (["pool"], {"eval_split": "validation"}, True),
+    ],
+)
+def test_the_generated_task_has_three_splits(stages: list[str], task: dict[str, Any], right: bool) -> None:
+    """Stages that read no task read no split."""
+    given = {"run": {"stages": stages}, "task": task}
+    if right:
+        Config.model_validate(given)
+        return
+    with pytest.raises(
+        ValidationError, match=r"`task\.eval_split` of the generated task: train, dev or test"
+    ):
+        Config.model_validate(given)
+
+
+@pytest.mark.parametrize(
     ("section", "fields", "words"),
     [
         (
             "task",
             {"dataset": "files"},
             "dataset `files` needs `task.path`: a file, a folder or hub:owner/name",
-        ),
-        (
-            "task",
-            {"eval_split": "validation"},
-            "`train_split` and `eval_split` of the generated task: train, dev or test",
         ),
         (
             "selector",

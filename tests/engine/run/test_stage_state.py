@@ -115,6 +115,16 @@ def test_a_pause_ends_with_work() -> None:
     assert paused["mine"].status == "running"
 
 
+def test_a_pause_between_two_stages_leaves_the_finished_one_finished() -> None:
+    """It is logged with the stage that is over."""
+    end = ev.StageFinished(stage="mine", seconds=9.0)
+    stages = folded(HEADER, FIRST, BEGIN, end, ev.StagePaused(stage="mine"))
+    assert stages["mine"].status == "finished"
+    fold_stages(stages, ev.StageResumed(stage="mine"))
+    fold_stages(stages, ev.WorkerStopped(status="finished"))
+    assert stages["mine"].status == "finished"
+
+
 def test_what_a_model_writes_is_shown_until_the_next_result() -> None:
     working = ev.ModelWorking(stage="mine", sequences=8, done=3, tokens=90, tokens_per_second=30.0, text="so")
     assert folded(HEADER, FIRST, BEGIN, working)["mine"].working is working

@@ -179,6 +179,23 @@ def test_a_cluster_is_waited_for_a_minute(monkeypatch: pytest.MonkeyPatch) -> No
     assert asked == [100.0, 120.0, 140.0, 160.0, 180.0]
 
 
+def test_a_stop_while_a_cluster_is_joined_is_not_cut_short_either(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ray may have taken the signal over by then."""
+    release, taken_back = threading.Event(), list[bool]()
+
+    def stop() -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(module, "_connected", lambda address: str(release.wait(10)))
+    monkeypatch.setattr(module, "_take_back_stop_signal", lambda: taken_back.append(True))
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            module._connect("h:1", stop)
+    finally:
+        release.set()
+    assert taken_back == [True]
+
+
 def test_what_keeps_a_cluster_from_being_joined_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(address: str) -> str:
         raise ConnectionError("nobody there\nand more")

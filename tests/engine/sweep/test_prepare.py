@@ -79,7 +79,7 @@ def test_settings_are_compared_on_the_split_that_is_not_reported(
 def test_nothing_is_made_where_a_setting_is_wrong(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"online\.L"):
         prepared(esm(tmp_path), "online.L=3,0")
-    with pytest.raises(ConfigError, match="`eval_split` of the generated task: train, dev or test"):
+    with pytest.raises(ConfigError, match=r"`task\.eval_split` of the generated task: train, dev or test"):
         prepared(esm(tmp_path), "online.L=3,5", choose_on="validation")
     assert [path.name for path in tmp_path.iterdir()] == ["esm.yaml"]
 

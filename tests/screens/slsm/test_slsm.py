@@ -25,6 +25,7 @@ from engine import events as ev
 from engine.errors import SteerError
 from engine.events import ConversationAnswered, StateItem, StateUpdated
 from engine.run.event_log import read_event
+from screens.messages import ErrorUnforeseen
 from screens.slsm import chat
 from screens.slsm.screen import SLSMScreen
 from screens.widgets.tables.virtual_table import VirtualTable
@@ -42,6 +43,10 @@ class SLSMApp(App[None]):
     def __init__(self, session: RecordedSession) -> None:
         super().__init__()
         self.session = session
+        self.unforeseen: list[ErrorUnforeseen] = []
+
+    def on_error_unforeseen(self, message: ErrorUnforeseen) -> None:
+        self.unforeseen.append(message)
 
     def on_mount(self) -> None:
         self.push_screen(SLSMScreen(self.session))
@@ -284,6 +289,20 @@ def noted(text: str, mode: str, memory_mode: str) -> ChatTurn:
         StateUpdated(conversation_id="chat", memory_mode=memory_mode, turn=0, plan_mode="proceed", items=[])
     ]
     return ChatTurn(turns=[[text, "Noted."]], states=states, answered=answered)
+
+
+async def test_an_error_that_nobody_foresaw_ends_the_waiting_and_not_the_console(
+    session: RecordedSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def say(self: ChatPartner, text: str, mode: str | None, memory_mode: str | None) -> ChatTurn:
+        raise KeyError("unknown")
+
+    monkeypatch.setattr(chat.ChatPartner, "say", say)
+    app = SLSMApp(session)
+    async with app.run_test(size=WIDE) as pilot:
+        text = await press(pilot, "3", *"one", "enter")
+        assert "loading the controller" not in text and app.is_running
+        assert [repr(message.error) for message in app.unforeseen] == ["KeyError('unknown')"]
 
 
 async def test_what_talk_says_while_it_waits(

@@ -88,6 +88,7 @@ def test_a_chart_has_the_size_that_it_is_given(ys: list[list[float]], width: int
 )  # fmt: skip
 def test_a_name_gives_up_its_end_before_it_is_cut(width: int, name: str) -> None:
     """What stands behind the comma goes first: a mean is about the last value."""
+    assert plot._name(Series("loss, validation", [1], [0.5], "●"), 0.5, 14) == "● loss 0.500"
     assert plot._name(Series("success, mean of 3", [1], [0.677], "●"), 0.677, width) == name
 
 

@@ -363,7 +363,7 @@ async def test_a_row_is_found_by_all_the_words() -> None:
     assert found == {
         "ROW 12": [12], "12 5": [12], "2 row": [2, 9, 12, 16, *range(20, 30)], "nowhere 12": [], "": [],
     }  # fmt: skip
-    assert told == ["None of these rows is marked as found.", "No other of these rows is marked as found."]
+    assert told == ["None of these rows is marked as found.", "None of the other rows is marked as found."]
 
 
 async def test_why_a_table_is_empty_is_wrapped_between_its_edges() -> None:
