@@ -144,6 +144,9 @@ def test_the_delta_of_most_tokens_needs_no_bias() -> None:
     assert fine.values == {0: 0.123457, 1: -2.0} and fine.shift == 0
     as_many = logit_bias(ClusterMap(np.array([0, 0, 1, 1], dtype=np.uint8), 2, ""), {"0": 3.0, "1": 0.0})
     assert as_many.values == {0: 3.0, 1: 3.0} and as_many.shift == 0, "of two that as many get, it is 0"
+    alike = ClusterMap(np.array([0, 0, 1, 1, 2, 2, 2], dtype=np.uint8), 3, "")
+    shared = logit_bias(alike, {"0": 3.0, "1": 3.0, "2": 1.0})
+    assert shared.shift == 3.0 and set(shared.values) == {4, 5, 6}, "two clusters of 2 tokens count together"
 
 
 def test_vllm_loads_the_file_and_its_class_adds_the_deltas(

@@ -16,7 +16,7 @@ def test_the_last_column_of_each_row_gets_its_vector_and_the_layer_keeps_its_own
     dtype: torch.dtype,
 ) -> None:
     layers = nn.ModuleList([nn.Identity(), nn.Identity()])
-    steers = [Steer(np.array([1, 2], np.float32), 1, 2.0), None, Steer(np.array([0, -1], np.float32), 1, 0.5)]
+    steers = [Steer(np.array([1, 2], np.float32), 1, 2.0), None, Steer(np.array([0, 1], np.float32), 1, -0.5)]
     hidden = torch.ones(3, 2, 2, dtype=dtype)
     with steering(layers, steering_matrices(steers, 2, 2)):
         plain, steered = layers[0](hidden), layers[1](hidden)

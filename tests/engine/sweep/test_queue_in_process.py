@@ -192,7 +192,7 @@ def test_each_worker_is_asked_to_stop_once(sweep: Sweep, monkeypatch: pytest.Mon
         run = made(queue._maker, child)
         here = RunStatus(run, run.read(), "running", pid=12, host=socket.gethostname())
         at_work: list[tuple[Point, Any]] = [
-            (child, here), (earlier, here), (elsewhere, replace(here, host="another")),
+            (child, here), (earlier, here), (elsewhere, replace(here, pid=13, host="another")),
             (starting, replace(here, pid=None)),
         ]  # fmt: skip
         queue._ask_to_stop(at_work)
