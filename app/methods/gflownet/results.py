@@ -141,7 +141,7 @@ def _every_figure(events: Sequence[SamplerEvaluated]) -> Table:
     header = ("figure", *(sampler_name(event.method) for event in events))
     notes = [
         "@10: among the first 10 paths of a question; path hit precision, recall, F1 @3: of each path's first 3 edges",
-        "hits @1: whether the entity is an answer at which most paths end, or those of most probability or worth",
+        "hits @1: whether the end of most paths (distinct paths, beam search: the end of most weight) is an answer",
     ]
     return Table(header, rows, len(events), "Every figure", notes, priority=[0, *range(len(events))])
 

@@ -32,7 +32,6 @@ class Training:
         self.step = 0
         self.best = BestWeights(module)
         self.evaluations_since_best = 0
-        """Evaluations since the best one."""
         log_z = list(module.estimator.log_z_head.parameters())
         apart = {id(parameter) for parameter in log_z}
         others = [p for p in module.parameters() if id(p) not in apart and p.requires_grad]
@@ -77,7 +76,7 @@ class Training:
         return best
 
     def load_best_or_last(self) -> int:
-        """Load the weights that are evaluated and drawn with; the step behind which the module had them."""
+        """Load the weights that are evaluated and drawn with; their training step."""
         if not self.section.early_stopping.restore_best:
             return self.step
         self.best.use()
