@@ -50,9 +50,10 @@ def as_changes(fields: Mapping[str, object]) -> list[str]:
 
 def prepare_serving(sources: Sequence[RunDirectory], changes: Sequence[str]) -> RunDirectory:
     """A run that serves the first one's model with the levers of all, beside the first unless `changes` say where.
-    Raises ConfigError, also for a key that is not where it is said to be."""
+    Raises ConfigError, also for a key that is not where it is said to be, and RunError where nothing can listen."""
     from engine.config.file import load_config
     from engine.serve.key import named_key
+    from engine.serve.listening import bound
 
     first = sources[0]
     record = first.read()
@@ -65,7 +66,9 @@ def prepare_serving(sources: Sequence[RunDirectory], changes: Sequence[str]) -> 
     runs = [str(source.path.absolute()) for source in sources]
     named = {"run.name": f"{record.name}-serve", "run.stages": ["serve"], "serve.runs": runs}
     overrides = [*as_changes(named), *changes]
-    named_key(load_config(first.config, overrides).serve)
+    section = load_config(first.config, overrides).serve
+    named_key(section)
+    bound(section.host, section.port).close()
     elsewhere = any(change.partition("=")[0].strip() == "run.outputs" for change in changes)
     outputs = None if elsewhere else str(first.path.absolute().parent.parent)
     return prepare_run(first.config, overrides, outputs)

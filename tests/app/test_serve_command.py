@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from pathlib import Path
 
 import pytest
@@ -58,8 +59,8 @@ def test_a_key_of_the_environment_is_not_shown(
     source: RunDirectory, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MY_SERVER_KEY", "sk-other")
-    prepared(str(source.path), "--key-env", "MY_SERVER_KEY")
-    assert prepared(str(source.path), "--key-env", "none").serve.key_env == "none"
+    prepared(str(source.path), "--port", "0", "--key-env", "MY_SERVER_KEY")
+    assert prepared(str(source.path), "--port", "0", "--key-env", "none").serve.key_env == "none"
     said = capsys.readouterr().out
     assert "sk-other" not in said and "no key is asked for" in said
 
@@ -97,3 +98,13 @@ def test_the_folder_of_the_run_can_be_chosen(source: RunDirectory, tmp_path: Pat
     assert served[-1].path.parent.parent == source.path.parent.parent
     prepared(str(source.path), "--set", f"run.outputs={tmp_path / 'elsewhere'}")
     assert served[-1].path.parent.parent == tmp_path / "elsewhere"
+
+
+def test_a_taken_port_is_refused_before_there_is_a_run(
+    source: RunDirectory, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        assert main(["serve", str(source.path), "--port", str(port)]) == 2
+    assert f"the port is taken (127.0.0.1:{port})" in capsys.readouterr().err
+    assert [path.name for path in source.path.parent.parent.iterdir()] == ["mine"]

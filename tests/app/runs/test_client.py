@@ -135,7 +135,9 @@ def test_why_a_run_is_not_resumed_or_served(config: Path, tmp_path: Path) -> Non
     record = run.read()
     record.stages["serve"] = StageRecord()
     run.write(record)
-    server = prepare_serving([run], [])  # one that serves besides its other stages can be served
+    server = prepare_serving(
+        [run], ["serve.port=0"]
+    )  # one that serves besides its other stages can be served
     with pytest.raises(RunError) as error:
         prepare_serving([server], [])
     assert str(error.value) == (
@@ -262,7 +264,7 @@ def test_a_run_that_serves_lies_where_it_is_told_to(config: Path, tmp_path: Path
     made = load_config(server.config)
     assert made.serve.runs == [str(first.path), str(second.path)] and made.serve.port == 0
     assert (server.path.parents[1], made.online.L, made.run.stages) == (tmp_path / "p", 5, ["serve"])
-    named = prepare_serving([first], ["run.name=mine", "online.L=6"])
+    named = prepare_serving([first], ["run.name=mine", "online.L=6", "serve.port=0"])
     assert named.read().name == "mine" and load_config(named.config).online.L == 6, "what is said goes first"
     assert named.path.parents[1] == tmp_path / "o", "without another place it lies beside the run"
 
