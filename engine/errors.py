@@ -55,15 +55,20 @@ def first_line(error: BaseException) -> str:
 
 @dataclass(frozen=True)
 class Problem:
-    """A problem of a configuration: the field, its value, and the allowed values."""
+    """A problem of a configuration: the field, its value, and the allowed values. Without a field, `allowed` is all."""
 
     where: str
     value: str
     allowed: str
 
-    def __str__(self) -> str:
+    @property
+    def words(self) -> str:
+        """What was read and what is expected, without the field."""
         value = f"found {self.value}, " if self.value else ""
-        return f"{self.where}: {value}expected {self.allowed}"
+        return f"{value}expected {self.allowed}" if self.where else self.allowed
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.words}" if self.where else self.words
 
 
 class ConfigError(SteerError):

@@ -46,21 +46,16 @@ def findings_of(path: Path, overrides: Sequence[str] = ()) -> Sequence[Finding]:
     try:
         config = load_config(path, overrides)
     except ConfigError as error:
-        return [
-            Finding("wrong", _expected(problem.value, problem.allowed), problem.where)
-            for problem in error.problems
-        ]
+        return [Finding("wrong", problem.words, problem.where) for problem in error.problems]
     empty = [] if config.model_fields_set else [Finding("here", _EMPTY, path.name)]
     return [*empty, *check_config(config)]
 
 
-def _expected(value: str, allowed: str) -> str:
-    return f"found {value}, expected {allowed}" if value else f"expected {allowed}"
-
-
 def _line(finding: Finding) -> Text:
     mark, style = _MARKS[finding.kind]
-    line = Text(f"  {mark:<{_WIDTH}}", style=style) + Text(f"{finding.where}: {finding.what}")
+    line = Text(f"  {mark:<{_WIDTH}}", style=style) + Text(
+        ": ".join(filter(None, (finding.where, finding.what)))
+    )
     return line + Text(f" - {finding.hint}") if finding.hint else line
 
 

@@ -69,11 +69,7 @@ def _most(problems: list[Problem], explained: int) -> list[Problem]:
     """The first problems of very many; `explained`: how many of them validation found."""
     left_out = max(0, len(problems) - _MOST_PROBLEMS) + max(0, explained - _MOST_PROBLEMS)
     shown = problems[:_MOST_PROBLEMS]
-    return (
-        [*shown, Problem("", "", f"no {left_out:,} further problems, which are not listed")]
-        if left_out
-        else shown
-    )
+    return [*shown, Problem("", "", f"and {left_out:,} more")] if left_out else shown
 
 
 def dump_config(config: Config) -> str:

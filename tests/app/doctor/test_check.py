@@ -114,6 +114,19 @@ def test_an_empty_file_sets_nothing(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert said == [True, False]
 
 
+def test_of_very_many_problems_the_rest_is_counted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "many.yaml"
+    path.write_text("".join(f"k{number}: 1\n" for number in range(42)))
+    assert main(["check", str(path)]) == 2
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[-3:-1] == [
+        f"  wrong         {path}:40 k39: found 1, expected a known field",
+        "  wrong         and 2 more",
+    ]
+
+
 @pytest.mark.parametrize(
     "more", (["--batch"], ["--config", "c.yaml"], ["--stages", "eval"], ["--resume", "x"])
 )

@@ -18,7 +18,7 @@ import pytest
 from rich.console import Console
 
 from app.doctor import machine
-from app.doctor.check import _expected, run_check
+from app.doctor.check import run_check
 from engine.check import finding as check
 from engine.lm.loading import load
 from tests.conftest import ROOT
@@ -328,11 +328,6 @@ def test_what_an_extra_is_for(monkeypatch: pytest.MonkeyPatch) -> None:
         "pip install 'steer-tui[gguf]'",
         "no  ray: not installed - only needed for replicas and several machines: pip install 'steer-tui[ray]'",
     ]
-
-
-@pytest.mark.parametrize(("value", "words"), [("7", "found 7, expected a word"), ("", "expected a word")])
-def test_what_is_wrong_with_a_configuration(value: str, words: str) -> None:
-    assert _expected(value, "a word") == words
 
 
 def test_the_verdict_and_the_file_are_bold_on_a_terminal(
