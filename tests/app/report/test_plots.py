@@ -77,6 +77,12 @@ def test_the_line_where_nothing_differs() -> None:
     assert lines(drawing, "zero") == [[(271.8, 0), (271.8, 28.0)]]
 
 
+def test_the_line_where_nothing_differs_has_room_beside_values_of_one_sign() -> None:
+    """1 to 3: the axis begins at zero for the line, with 0.15 of room, so -0.15 to 3.15 on 300 points."""
+    drawing = interval_plot([("a", 2.0, 1.0, 3.0)], zero=True)
+    assert lines(drawing, "zero") == [[(203.6, 0), (203.6, 28.0)]]
+
+
 def test_a_curve_rises_upwards() -> None:
     """From (0, 0) to (10, 1): with a 20th of room, x from -0.5 to 10.5 on 46 to 490, y from -0.05 to 1.05 on 176 to 8.
     The lowest value stands lowest: at y = 168.4; the highest at 15.6."""

@@ -53,6 +53,12 @@ def test_splits_of_a_task_on_the_hub_are_fetched_when_they_are_needed() -> None:
     ]
 
 
+@pytest.mark.parametrize("stage", ["mine", "eval"])
+def test_each_stage_that_reads_the_task_needs_its_files(stage: str) -> None:
+    where = [one.where for one in check_data(config(stage, task={"dataset": "math500"}))]
+    assert where == ["task.path", "task.path"]
+
+
 def test_the_files_of_an_evolution_are_looked_for() -> None:
     evolution = {
         "initial_deltas": "none.json",

@@ -63,6 +63,11 @@ def test_values_of_every_kind(tmp_path: Path) -> None:
     assert config.clusters.trust_files
 
 
+def test_a_backslash_before_any_sign_is_taken_away(tmp_path: Path) -> None:
+    path = yaml(tmp_path, 'CONFIG_EVOLUTION_FINANCEBENCH="c:\\\\data\\x.jsonl"\n')
+    assert load_config(path).evolution.financebench == "c:\\datax.jsonl"
+
+
 def test_the_yaml_counts_more(tmp_path: Path) -> None:
     path = yaml(tmp_path, "CONFIG_EVOLUTION_ITERATIONS=7\nCONFIG_EVOLUTION_PATIENCE=5\n", "  iterations: 3\n")
     assert load_config(path).evolution.iterations == 3

@@ -38,6 +38,13 @@ def test_an_older_run_is_read_as_it_was(record: str, tmp_path: Path) -> None:
     assert later_fields(tmp_path) == LATER
 
 
+def test_what_a_record_has_counts_more_than_what_older_runs_did(tmp_path: Path) -> None:
+    (tmp_path / "run.json").touch()
+    (tmp_path / "config.yaml").write_text("pool: {fill_with_refused: false}\nslsm: {detector: checks}\n")
+    read = load_config(tmp_path / "config.yaml")
+    assert (read.pool.fill_with_refused, read.slsm.detector) == (False, "checks")
+
+
 def test_a_users_file_with_all_fields_but_these_gets_the_documents_values(tmp_path: Path) -> None:
     """Also beside a record."""
     new = resolved()

@@ -59,6 +59,7 @@ def batch(method: str, first: int, seconds: float, *answers: tuple[int, int, boo
 def test_speed_is_that_of_all_batches_so_far(tmp_path: Path) -> None:
     """Thirty tokens in two seconds, then fifty in two: probes count for the speed, and have a mean of their own."""
     job, context = begun(tmp_path, ["esm"], 4)
+    job.config = Config.model_validate({"decode": {"max_new_tokens": 33}})
     job.record_batch(batch("esm", 0, 2.0, (8, 2, True), (16, 4, False)))
     job.record_batch(batch("esm", 2, 2.0, (20, 0, True), (26, 4, True)))
     figures = [
@@ -77,7 +78,7 @@ def test_speed_is_that_of_all_batches_so_far(tmp_path: Path) -> None:
     ]  # fmt: skip
     assert context.told == [(2, 4, 30, "esm"), (4, 4, 50, "esm")]
     assert read_jsonl(tmp_path / "esm/eval/esm/summary.jsonl") == [
-        {"method": "esm", "n": 4, "acc": 0.75, "T_max": Config().decode.max_new_tokens}
+        {"method": "esm", "n": 4, "acc": 0.75, "T_max": 33}
     ]
 
 

@@ -112,6 +112,8 @@ def test_the_bounds_of_numbers(
          "steer.min_tool_m: no segment from 7 to 6 is left to steer; the run has 6", "steer.min_tool_m"),
         ("chat", {"steer": {"min_tool_m": 5, "max_tool_m": 4}}, 400,
          "steer.min_tool_m: no segment from 5 to 4 is left to steer; the run has 6", "steer.min_tool_m"),
+        ("chat", {"steer": {"min_tool_m": 7, "max_tool_m": 9}}, 400,
+         "steer.min_tool_m: no segment from 7 to 6 is left to steer; the run has 6", "steer.min_tool_m"),
         ("chat", {"steer": {"x": 1}}, 400,
          "steer.x: there is no such field; allowed: esm, deltas, notes, evidence, prompt, k_scale, beta, rho, "
          "tau_null, min_sim, L, probe_tokens, k_retrieve, min_tool_m, max_tool_m", "steer.x"),

@@ -322,6 +322,20 @@ async def test_from_a_method_to_the_decisions_behind_it(session: RecordedSession
         assert (await press(pilot, "backspace")).shown_name == "results"
 
 
+@pytest.mark.parametrize(("keys", "tab"), [((), "decisions"), (("up",), "pairs")])
+async def test_the_tab_goes_with_the_stage_until_a_row_is_chosen(
+    keys: tuple[str, ...], tab: str, tmp_path: Path
+) -> None:
+    """From mining to the evaluation."""
+    growing = RecordedSession(
+        write_log(tmp_path / "events.jsonl", SyntheticRun().events()), tmp_path, upto=60
+    )
+    async with EsmApp(growing).run_test(size=SMALL) as pilot:
+        assert (await press(pilot, *keys)).shown_name == "pairs"
+        growing.grow(200)
+        assert (await press(pilot)).shown_name == tab
+
+
 async def test_live_rows_follow_and_freezing_holds_them(growing: RecordedSession) -> None:
     """`space` freezes the view, not the engine; the first line says so and counts what is missed."""
     async with EsmApp(growing).run_test(size=SMALL) as pilot:

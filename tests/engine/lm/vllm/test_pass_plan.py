@@ -98,6 +98,7 @@ def test_what_travels_comes_back() -> None:
     assert unpack(msgspec.msgpack.decode(msgspec.msgpack.encode(args.pack()))) == args
     assert unpack(None) is unpack({"other": 1}) is None
     assert args.last_position == 9 and RequestArgs().last_position == -1
+    assert RequestArgs((ONE,), capture_positions=(4, 12)).last_position == 12
 
 
 def test_a_block_is_kept_apart_from_its_first_token_on() -> None:
