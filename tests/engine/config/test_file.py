@@ -178,6 +178,7 @@ def test_what_a_field_allows_reads_like_a_sentence() -> None:
         "a finite number above 0 and below 0.5": {
             "type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 0.5,
         },
+        "a finite number at least 0 and at most 2.5": {"type": "number", "minimum": 0.0, "maximum": 2.5},
         "a list (at least 2), each text, not empty": {
             "type": "array", "minItems": 2, "items": {"type": "string", "minLength": 1},
         },
@@ -512,6 +513,11 @@ _SCALARS = (
 def test_any_value_survives_yaml(value: dict[str, object]) -> None:
     """`1e3`, `no`, `010`, `1:30` as text must come back as text, numbers as the same numbers."""
     assert repr(yaml_text.parse(yaml_text.dump(value)).value) == repr(value)
+
+
+@pytest.mark.parametrize("end", ["\x85", "\u2028", "\u2029"])
+def test_a_line_end_of_unicode_survives_yaml(end: str) -> None:
+    assert yaml_text.parse(yaml_text.dump({"a": f"x{end}y"})).value == {"a": f"x{end}y"}
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from engine.config.file import load_config
 from engine.esm.evaluation.eval_stage import Evaluate
 from engine.esm.evaluation.eval_work import Answering, Batch
 from engine.esm.examples import training_examples
+from engine.esm.library.memory_stage import BuildMemory
 from engine.esm.mining.gold import gold_rollout
 from engine.esm.mining.mine_stage import Mine, top_pairs
 from engine.esm.mining.mine_work import MinedPair, Mining
@@ -27,6 +28,7 @@ from engine.events import DecisionTaken, EntryPicked, Event, MethodEvaluated, Pa
 from engine.files import read_jsonl
 from engine.lm.protocol import Request, Sampling, Steer
 from engine.lm.transformers.model import TransformersModel
+from engine.run.stage import StageResult
 from engine.scale.work import ReadyWork, Work, WorkContext, in_process
 from engine.tasks.example import TaskExample
 from engine.tasks.task import Task
@@ -162,6 +164,19 @@ def test_answers_add_up_to_their_steps(run: tuple[Path, list[Event]], method: st
         assert "".join(event.segment for event in mine) == line["text"]
     if method == "no_probing":
         assert not any(line["probe_tokens_used"] for line in lines)
+
+
+def test_what_a_memory_tells_at_its_end(
+    run: tuple[Path, list[Event]], tmp_path: Path, embedded: TransformersModel
+) -> None:
+    shutil.copytree(run[0] / "library", tmp_path / "esm/library")
+    results: list[StageResult] = []
+    run_stage(BuildMemory(), load_config(DEMO, list(SMALL)), tmp_path, embedded, results=results)
+    entries = read_jsonl(run[0] / "library/library.jsonl")
+    points = {entry["control_point_m"] for entry in entries}
+    files = ["esm/memory/keys.npy", "esm/memory/entries.jsonl", "esm/memory/memory.json"]
+    assert results == [StageResult({"entries": len(entries), "control_points": len(points)}, files)]
+    assert len(entries) > len(points) > 1
 
 
 def test_tables_follow_from_the_answers(run: tuple[Path, list[Event]]) -> None:

@@ -613,12 +613,13 @@ def test_a_role_s_total_with_one_more_request() -> None:
 
 
 def test_a_request_is_timed_and_a_stop_cancels_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    times = iter([100.0, 102.5])
+    times = iter([100.0, 102.5, 200.0, 207.0])
     monkeypatch.setattr(http_module, "time", SimpleNamespace(monotonic=lambda: next(times)))
     monkeypatch.setattr(http_module, "finish", lambda sent, look: (_ for _ in ()).throw(TimeoutError()))
     asked = http_module.Http("http://127.0.0.1:9/v1?k=secret", "", 7.0)
     monkeypatch.setattr(asked, "_send", lambda *_: None)
     assert asked.get("/models", 1.5) == HttpAnswer(problem="no answer within 1.5 s", seconds=2.5)
+    assert asked.get("/models", 7.0).problem == "no answer within 7 s"
     assert (
         asked.address == "http://127.0.0.1:9/v1"
         and asked._url("/models") == "http://127.0.0.1:9/v1/models?k=secret"

@@ -74,6 +74,12 @@ def test_what_is_not_whole_in_the_cache_is_fetched(hub: Hub, names: list[str], p
     }  # fmt: skip
 
 
+def test_several_files_that_are_all_in_the_cache_are_not_fetched(hub: Hub) -> None:
+    hub.put("README.md", "a.json", "b.json")
+    assert fetch("o/n", ["a.json", "b.json"], "task.path") == hub.folder
+    assert hub.asked == [{"name": "o/n", "repo_type": "dataset", "local_files_only": True}]
+
+
 def test_a_data_set_without_the_file_says_which_it_would_be(hub: Hub) -> None:
     hub.put("README.md")
     words = (
