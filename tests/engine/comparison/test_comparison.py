@@ -203,6 +203,7 @@ def test_after_a_line_longer_than_any_event_the_places_are_right(
 
 
 def test_models_of_one_name_with_other_weights_are_told(tmp_path: Path) -> None:
+    """Those that a run loaded last."""
     def loaded(**fingerprints: str) -> list[Event]:
         events = [
             ModelLoaded(
@@ -219,7 +220,7 @@ def test_models_of_one_name_with_other_weights_are_told(tmp_path: Path) -> None:
         return [*events, evaluated("esm", "p", True)]
 
     a = make_run(tmp_path, "a", loaded(same="1", other="2", alone="3"))
-    b = make_run(tmp_path, "b", loaded(same="1", other="4"))
+    b = make_run(tmp_path, "b", [*loaded(same="0", other="2"), *loaded(same="1", other="4")])
     told = [line for line in compare_runs(a, b).remarks if "weights" in line]
     assert told == ["The model other has other weights in B than in A."]
 

@@ -172,13 +172,15 @@ def test_of_a_conversation() -> None:
     resolved = StateItem(kind="unknowns", id="u1", text="its age", status="resolved")
     events = [
         ConversationOpened(conversation_id="c", axis="x", turns=[["Hi", "Hello"], ["Bye"]]),
-        updated(1, memory_text="Rex is a dog.", failure="no answer"),
+        updated(10, memory_text="Rex is a dog.", failure="no answer"),
+        updated(2, memory_text="A dog."),
         updated(0, items=[fact, resolved], memory_text="not shown"),
         answered("always", 0, True, False), answered("always", 1, False, True), answered("baseline", 0, False, False),
     ]  # fmt: skip
     memory = [
         Step("turn 0", "memory after turn 1", text="facts The dog is Rex\nunknowns its age (resolved)"),
-        Step("turn 1", "memory after turn 2", {"failure": "no answer"}, text="Rex is a dog."),
+        Step("turn 2", "memory after turn 3", text="A dog."),
+        Step("turn 10", "memory after turn 11", {"failure": "no answer"}, text="Rex is a dog."),
     ]
     means = "an attempt passes the checks or the judge"
     assert steps(SLSMReader(), *events) == {

@@ -256,6 +256,13 @@ def test_between_attempts_it_waits_as_the_server_says_and_ten_seconds_at_most(
     assert waits == [1, 2, 10, 3]
 
 
+@pytest.mark.parametrize("status", [200, 400, 500])
+def test_only_a_server_that_turns_requests_away_is_asked_again(status: int) -> None:
+    answers = [HttpAnswer(status)]
+    http: Any = SimpleNamespace(post=lambda path, fields: answers.pop())
+    assert ChatProbe(http, "tiny").ask("Hello").answer.status == status
+
+
 def test_a_server_that_lists_no_models_is_asked_for_the_one_that_is_named() -> None:
     with misbehaving_server(lambda body: "hello") as server:
         found, end = looked(server.url)

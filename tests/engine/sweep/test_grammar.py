@@ -22,6 +22,7 @@ from engine.sweep.grammar import read_axes, settings_of, swept
         ("offline_mine.candidate_layers=[1],[2],[1, 2]", [[1], [2], [1, 2]]),
         ("task.dataset=gsm8k,arc-c", ["gsm8k", "arc-c"]),
         ('prompt.system="a, b",null', ["a, b", None]),
+        ("prompt.system='a, b',c", ["a, b", "c"]),
         ("online.record_null=true,false", [True, False]),
         ("prompt.system=a (b, c),d", ["a (b, c)", "d"]),
         ("online.k_scale=1e-3..1E-1:3log", [0.001, 0.01, 0.1]),
