@@ -204,6 +204,7 @@ def test_after_a_line_longer_than_any_event_the_places_are_right(
 
 def test_models_of_one_name_with_other_weights_are_told(tmp_path: Path) -> None:
     """Those that a run loaded last."""
+
     def loaded(**fingerprints: str) -> list[Event]:
         events = [
             ModelLoaded(

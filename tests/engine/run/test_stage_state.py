@@ -135,6 +135,15 @@ def test_what_a_model_writes_is_shown_until_the_next_result() -> None:
     )
 
 
+@pytest.mark.parametrize(("role", "done", "shown"), [("", 8, True), ("judge", 7, True), ("judge", 8, False)])
+def test_a_servers_answers_are_shown_until_all_have_come(role: str, done: int, shown: bool) -> None:
+    """A model's own call ends with its result."""
+    working = ev.ModelWorking(
+        stage="mine", sequences=8, done=done, tokens=90, tokens_per_second=30.0, role=role
+    )
+    assert (folded(HEADER, FIRST, BEGIN, working)["mine"].working is working) == shown
+
+
 def test_a_stop_says_how_far_it_came() -> None:
     """Further than the last report, which may be a second old."""
     mine = folded(HEADER, FIRST, BEGIN, HALF, ev.StageStopped(stage="mine", done=7))["mine"]

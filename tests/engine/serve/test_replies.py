@@ -23,7 +23,7 @@ DECISION = DecisionTaken(
 )  # fmt: skip
 SCORED = [
     ScoredToken("It", 0, None, []),
-    ScoredToken(" is", 2, -0.25, [(" is", -0.25), (" was", -1.5)]),
+    ScoredToken(" is", 2, -0.25, [(" is", -0.25), (" était", -1.5)]),
     ScoredToken("\ufffd", 5, -0.5, [("\ufffd", -0.5), ("\ufffd", -2.0)]),
 ]
 
@@ -117,7 +117,13 @@ def test_logprobs_of_a_chat() -> None:
     assert found == {
         "content": [
             {"token": "It", "logprob": None, "bytes": [73, 116], "top_logprobs": []},
-            {**is_, "top_logprobs": [is_, {"token": " was", "logprob": -1.5, "bytes": [32, 119, 97, 115]}]},
+            {
+                **is_,
+                "top_logprobs": [
+                    is_,
+                    {"token": " était", "logprob": -1.5, "bytes": [32, 195, 169, 116, 97, 105, 116]},
+                ],
+            },
             {**part, "top_logprobs": [part, {"token": "\ufffd", "logprob": -2.0, "bytes": None}]},
         ],
         "refusal": None,
@@ -129,7 +135,7 @@ def test_logprobs_of_a_text() -> None:
     found = reply("text", logprobs=True).whole([answered(scored=SCORED)])["choices"][0]["logprobs"]
     assert found == {
         "tokens": ["It", " is", "\ufffd"], "token_logprobs": [None, -0.25, -0.5],
-        "top_logprobs": [None, {" is": -0.25, " was": -1.5}, {"\ufffd": -0.5}], "text_offset": [0, 2, 5],
+        "top_logprobs": [None, {" is": -0.25, " était": -1.5}, {"\ufffd": -0.5}], "text_offset": [0, 2, 5],
     }  # fmt: skip
 
 
