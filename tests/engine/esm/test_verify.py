@@ -89,6 +89,15 @@ def test_a_pair_is_reported_with_the_last_of_its_three_answers() -> None:
     assert [(s.layer, s.scale) for s in steers[3:] if s] == [(1, 3.0), (2, 3.0)]
 
 
+def test_an_answer_may_stand_in_what_was_written_before() -> None:
+    """The model adds nothing."""
+    model = Scripted(range(3), ["", "", ""])
+    verifier = Verifier(load_config(DEMO, []), cast(LanguageModel, model), cast(Task, Last()))
+    assert verifier.verify([pair(1, "x7", "w3")], lambda mined, result: None) == [
+        Verified(False, False, True)
+    ]
+
+
 def test_no_pair_asks_for_no_answer() -> None:
     model = Scripted((), [])
     verifier = Verifier(load_config(DEMO, []), cast(LanguageModel, model), cast(Task, Last()))

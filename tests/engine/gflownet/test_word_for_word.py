@@ -219,6 +219,7 @@ def test_lines_that_are_broken_are_named_together() -> None:
     two = _first_of(broken(3, 5))
     assert (two.what, two.where) == ("line 3", "f:3")
     assert two.hint == "correct or remove the line, and 1 more that are broken: 5"
+    assert _first_of(broken(*range(21))).hint.endswith("18, 19, 20"), "twenty besides the first are all named"
     many = _first_of(broken(*range(1500))).hint
     assert many.startswith(
         "correct or remove the line, and 1,499 more that are broken: 1, 2, "

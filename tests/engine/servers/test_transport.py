@@ -7,7 +7,7 @@ import json
 import threading
 import time
 import tracemalloc
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -163,8 +163,12 @@ def test_a_body_of_many_small_parts_takes_little_memory() -> None:
     assert len(body) < LARGEST_BODY and peak < 256 << 20
 
 
-def test_a_packed_answer_of_decent_size_is_read() -> None:
-    with serving(gzip.compress(completion("Hello.")), "gzip") as server:
+@pytest.mark.parametrize(
+    ("encoding", "pack"), [("gzip", gzip.compress), ("GZip", gzip.compress), ("identity", bytes)]
+)
+def test_a_packed_answer_of_decent_size_is_read(encoding: str, pack: Callable[[bytes], bytes]) -> None:
+    """`identity`: not packed, in so many words."""
+    with serving(pack(completion("Hello.")), encoding) as server:
         assert client(address(server)).complete(MESSAGES).text == "Hello."
 
 

@@ -38,13 +38,13 @@ def _lines(path: Path, *records: dict[str, Any]) -> Path:
     return path
 
 
-@pytest.mark.parametrize("suffix", ["jsonl", "csv", "parquet", "json"])
+@pytest.mark.parametrize("suffix", ["jsonl", "csv", "parquet", "json", "json after a blank line"])
 def test_the_same_records_in_any_form_are_the_same_examples(suffix: str, tmp_path: Path) -> None:
-    path = tmp_path / f"train.{suffix}"
+    path = tmp_path / f"train.{suffix.partition(' ')[0]}"
     if suffix == "jsonl":
         _lines(path, *RECORDS)
-    elif suffix == "json":
-        path.write_text(json.dumps(RECORDS))
+    elif suffix.startswith("json"):
+        path.write_text(("\n " if "blank" in suffix else "") + json.dumps(RECORDS))
     elif suffix == "parquet":
         pyarrow.parquet.write_table(pyarrow.Table.from_pylist(RECORDS), path)
     else:

@@ -126,14 +126,18 @@ def test_the_published_line_in_full(tmp_path: Path) -> None:
     ]
     blank = {"evidence_text": " ", "evidence_page_num": 48}
     line = published(
-        evidence=[pages[0], blank, pages[1]], domain_question_num=None, dataset_subset_label="OPEN_SOURCE"
+        evidence=[pages[0], blank, pages[1], pages[0]],
+        domain_question_num=None,
+        dataset_subset_label="OPEN_SOURCE",
     )
     older = {name: value for name, value in published(financebench_id="b").items() if name != "evidence"}
     path = write(
         tmp_path / "f.jsonl", line, older | {"evidence_text": "Purchases (1,577)", "page_number": "59"}
     )
     first, second = load_financebench(path, None)
-    assert first.meta["prompt"].startswith("Net sales 34,229\n\nTotal assets 46,455\n\nQuestion: What is")
+    assert first.meta["prompt"].startswith(
+        "Net sales 34,229\n\nTotal assets 46,455\n\nNet sales 34,229\n\nQuestion: What is"
+    )
     assert "long" not in first.meta["prompt"] and first.solution == "The metric was directly extracted."
     assert second.meta["prompt"].startswith("Purchases (1,577)")
 
@@ -160,6 +164,11 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
         ),
     ):
         load_financebench(str(tmp_path / "none.jsonl"), None)
+
+
+def test_questions_come_in_the_order_of_their_indices(tmp_path: Path) -> None:
+    path = write(tmp_path / "f.jsonl", *(published(financebench_id=name) for name in "abc"))
+    assert [example.id for example in load_financebench(path, [2, 0])] == ["c", "a"]
 
 
 @pytest.mark.parametrize("index", [3, 1, -1])

@@ -152,7 +152,7 @@ def test_a_split_that_the_hub_does_not_have() -> None:
 
 def test_names_that_are_none() -> None:
     assert hub_name("data/x") is None and hub_name(None) is None and hub_name("hub:a/b") == "a/b"
-    for name in ("hub:", "hub:a", "hub:a/b/c", "hub:a/ b"):
+    for name in ("hub:", "hub:a", "hub:a/", "hub:/b", "hub:a/b/c", "hub:a/ b"):
         with pytest.raises(
             DataError, match=exactly(f"this is not the name of a data set ({name}): write hub:owner/name")
         ):

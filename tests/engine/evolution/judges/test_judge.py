@@ -547,14 +547,15 @@ def test_a_failure_for_good_is_not_tried_again() -> None:
         def judge(self, question: str, golds: object, answer: str) -> Verdict:
             self.asked += 1
             failed = JudgeFailed(what="401")
-            failed.final = True
+            failed.final, failed.spent = True, Spent(calls=1, tokens=7)
             raise failed
 
         def cannot_tell(self, question: str, golds: object) -> str:
             return ""
 
     judge = Locked()
-    assert judge_with_retries(judge, "?", ["1"], "1", 3).failed
+    refused = Verdict(None, "401", Spent(calls=1, tokens=7), failed=True)
+    assert judge_with_retries(judge, "?", ["1"], "1", 3) == refused
     assert judge.asked == 1
 
 

@@ -137,7 +137,7 @@ FIELDS = (
         ),
         (
             "user_template",
-            "{{ cot_summary }}",
+            "cluster_descriptions_json {{ cot_summary }}",
             "the field {{ cluster_descriptions_json }} is missing; the field …",
         ),
         ("user_template", " ", "this message is empty {}: write it, or leave the setting out"),

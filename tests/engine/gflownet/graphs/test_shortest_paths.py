@@ -37,6 +37,15 @@ def test_labels_are_the_edges_of_all_shortest_paths(
         assert all(edges[a][1] == edges[b][0] for a, b in itertools.pairwise(path))
 
 
+def test_a_shortest_path_takes_kept_edges_alone():
+    """From 0 to 3 by 1 or by 2: the edge to 1 is not kept, so that the one from 1 leads nowhere."""
+    heads, tails = np.array([0, 0, 1, 2]), np.array([1, 2, 3, 3])
+    found = shortest_paths(4, heads, tails, [0], [3], np.array([False, True, True, True]))
+    assert found.paths == [[1, 3]] and found.labels.tolist() == [1, 1, 1, 1]
+    none = shortest_paths(4, heads, tails, [0], [3], np.array([False, True, True, False]))
+    assert none.paths == []
+
+
 def simple_paths(edges: list[tuple[int, int]], start: int, answer: int) -> list[list[int]]:
     found: list[list[int]] = []
 
