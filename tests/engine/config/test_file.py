@@ -620,7 +620,7 @@ def test_a_backend_other_than_the_embedded_needs_a_path() -> None:
             with pytest.raises(ValidationError, match=said):
                 ModelSection.model_validate({"backend": backend, "path": path})
     with pytest.raises(ValidationError, match="is for the backends `embedded` and `transformers`"):
-        ModelSection(backend="vllm", path="m", dtype="int8")
+        ModelSection(backend="vllm", path="m", dtype="int8", device="cpu")
     assert ModelSection(backend="transformers", path="m", dtype="int8").path == "m"
     assert ModelSection(dtype="int8").path is None
 

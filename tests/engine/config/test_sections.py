@@ -68,6 +68,7 @@ def test_fields_that_go_together(section: str, fields: dict[str, Any]) -> None:
         (["mine"], {"eval_split": "validation"}, False),
         (["eval"], {"train_split": "dev2"}, False),
         (["mine", "eval"], {"train_split": "dev", "eval_split": "train"}, True),
+        (["mine"], {"train_split": "training"}, False),
         (["mine"], {"dataset": "gsm8k", "eval_split": "validation"}, True),
         (["pool"], {"eval_split": "validation"}, True),
     ],

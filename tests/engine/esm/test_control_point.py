@@ -170,6 +170,14 @@ def test_a_decision_without_anything_to_choose_from(gate: str | None, said: str)
     )  # fmt: skip
 
 
+def test_without_a_right_entry_null_has_no_support() -> None:
+    """Which is a figure, 0, where entries were retrieved."""
+    plan = weighed()
+    wrong = [hit for hit in plan.retrieval.hits if hit.entry.vector is not None]
+    plan = Plan(7, Retrieval(None, 9, wrong), wrong, [], None, plan.choice)
+    assert describe("esm", Answer("a-1"), plan, WRITTEN, 2, None, "segment").null_ahat == 0.0
+
+
 def test_a_committed_segment_is_added_to_its_answer() -> None:
     """An answer goes on only behind a delimiter, and none does behind its tail."""
     answer = Answer("a-1", tokens=[9], text="So")

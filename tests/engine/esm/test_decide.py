@@ -34,6 +34,12 @@ def test_null_wins(null: float, ahat: float, gate: str) -> None:
     assert (choice.gate, choice.index, choice.alpha) == (gate, None, 0.0)
 
 
+def test_null_has_the_support_of_any_right_entry_that_was_retrieved() -> None:
+    """Also of the last of many."""
+    far = [Hit(_entry(f"r{n}", wrong=False), 0.9 - n / 100, n / 10) for n in range(12)]
+    assert Retrieval(None, 12, far).null_ahat() == pytest.approx(1.1)
+
+
 def test_retrieval_looks_one_control_point_back_and_keeps_the_nearest() -> None:
     keys = np.array([[1, 0], [0.8, 0.6], [0, 1], [1, 0]], dtype=np.float32)
     entries = [_entry("a", 0.5), _entry("b", wrong=False), _entry("c"), _entry("later", m=2)]

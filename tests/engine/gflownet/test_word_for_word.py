@@ -225,7 +225,9 @@ def test_lines_that_are_broken_are_named_together() -> None:
         "correct or remove the line, and 1,499 more that are broken: 1, 2, "
     ) and many.endswith(" ...")
     source = object.__new__(PathQuestionSource)
-    source.missing, source._lines = 1200, 3400
+    source.missing, source._lines = 1, 3400
+    assert source.remark == "; 1 of 3,400 gold paths are not in the knowledge base"
+    source.missing = 1200
     assert source.remark == "; 1,200 of 3,400 gold paths are not in the knowledge base"
     source.missing = 0
     assert source.remark == ""

@@ -251,6 +251,10 @@ NO_FILE = (
             [f"{folder}/test.jsonl" for folder in "abcd"],
             f"several files {OR}: …/a/test.jsonl, …/b/test.jsonl, …/c/test.jsonl {WHICH}",
         ),
+        (
+            ["a/test-00000-of-00002.jsonl", "b/test-00001-of-00002.jsonl"],
+            f"several files {OR}: …/a/test-00000-of-00002.jsonl, …/b/test-00001-of-00002.jsonl {WHICH}",
+        ),
         (["test.jsonl", "test.csv"], f"several files {OR}: …/test.csv, …/test.jsonl {WHICH}"),
         (
             ["test-00000-of-00002.jsonl", "test-1.jsonl"],
