@@ -30,7 +30,9 @@ async def test_rows_of_a_list_are_found_by_words(tmp_path: Path) -> None:
         await opened(pilot, tmp_path)
         table = app.screen.query("#queries VirtualTable").first(VirtualTable)
         await pilot.press("1", "g", "slash", *"0002")
+        lines = drawn(app).splitlines()
         assert "╭─ Find queries ─" in drawn(app)
+        assert lines[-2].startswith("╰"), "it stands above the keys, where it hides no first row"
         await pilot.press("enter")
         assert not isinstance(app.screen, FindScreen)
         assert "train-0002" in table.source.cells(table.cursor)[0].text

@@ -167,7 +167,7 @@ async def test_enter_waits_for_the_rows_of_what_is_typed(
         await pilot.press("space", *"train", "enter")
         assert app.screen is screen and app.asked == []
         read.set()
-        await until(pilot, lambda: isinstance(app.screen, OverviewScreen))
+        await until(pilot, lambda: isinstance(app.screen, OverviewScreen) and bool(app.asked))
         queries = [offset for event, offset, _ in entries if isinstance(event, ev.PoolQueryDone)]
         assert [(asked.name, asked.place) for asked in app.asked] == [
             ("Pool", Place("queries", OfEvent(queries[2]), open=True))
@@ -245,7 +245,9 @@ def test_an_answer_is_found_among_the_decisions_of_its_example() -> None:
     )  # fmt: skip
     place = Place("decisions", filter='method:esm example:"a\\"b"')
     assert place_of(answer, 7) == ("ESM", place) and place_of(ev.Notice(text=""), 7) is None
-    assert kinds_with_place()[ev.ExampleEvaluated] == "ESM" and ev.Notice not in kinds_with_place()
+    kinds = kinds_with_place()
+    assert kinds[ev.ExampleEvaluated] == "ESM" and ev.Notice not in kinds
+    assert kinds.get(ev.SamplerStep) == "GFlowNet", "it is no case, but has a place"
 
 
 async def test_as_many_rows_of_every_method_are_listed(

@@ -21,7 +21,7 @@ from app.runs.run_list import RunRow
 from app.runs.time_left import TimeLeft
 from engine.events import DecisionTaken, EntryPicked, Notice, PairMined, StageBegunAgain
 from engine.run.control import ControlServer
-from engine.run.directory import RunDirectory, inspect
+from engine.run.directory import RunDirectory, StageRecord, inspect
 from engine.run.gate import Gate
 from engine.run.lock import RunLock
 from engine.run.stage_choices import StageChange
@@ -76,6 +76,13 @@ def test_list_and_show(ctl: Ctl, tmp_path: Path, working: tuple[RunDirectory, Ga
     assert (
         code == 0 and shown["stages"][0]["stage"] == "eval" and shown["config"] == str(done / "config.yaml")
     )
+
+
+def test_runs_in_either_of_two_states_are_listed(ctl: Ctl, tmp_path: Path) -> None:
+    for status in ("finished", "stopped", "failed"):
+        make_run(tmp_path, status, [], status=status)
+    rows = ctl("list", "--state", "finished", "--state", "failed")[1]
+    assert sorted(row["name"] for row in rows) == ["failed", "finished"]
 
 
 def test_a_run_that_cannot_be_read_is_named_beside_the_list(ctl: Ctl, tmp_path: Path) -> None:
@@ -289,6 +296,19 @@ def test_stages_are_chosen(ctl: Ctl, tmp_path: Path, capsys: pytest.CaptureFixtu
         "Done again: eval, which took 1:01 last time.\nTheir results so far are kept in the folder"
     )
     assert said.endswith(f"to go on: steer-tui batch --resume {run.path}\n")
+
+
+def test_what_is_not_done_again_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of the other stages those that are finished."""
+    run = RunDirectory(make_run(tmp_path, "chosen", [], status="stopped"))
+    record = run.read()
+    for name, status in (("mine", "finished"), ("select", "stopped"), ("eval", "finished")):
+        record.stages[name] = StageRecord(status=status, seconds=61.0)
+    run.write(record)
+    assert main(["ctl", "stage", "again", str(run.path), "eval"]) == 0
+    assert "only other data, servers or versions make other results. Not done again: mine.\n" in (
+        capsys.readouterr().out
+    )
 
 
 @pytest.mark.parametrize(("status", "told"), [("stopped", True), ("finished", False)])

@@ -155,13 +155,13 @@ def test_whether_the_hub_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(machine.socket, "create_connection", connect)
     environments = (
         {}, {"HF_ENDPOINT": "https://mirror:8080/x"}, {"HF_ENDPOINT": "down"}, {"HF_HUB_OFFLINE": "yes"},
-        {"HF_HUB_OFFLINE": "0"},
+        {"HF_HUB_OFFLINE": "0"}, {"HF_HUB_OFFLINE": "1"}, {"HF_HUB_OFFLINE": "on"}, {"HF_HUB_OFFLINE": "True"},
     )  # fmt: skip
+    offline = "no  hub: HF_HUB_OFFLINE is set - models and data come from local paths and the cache"
     assert lines(*map(machine._hub, environments)) == [
         "ok  hub: huggingface.co answers", "ok  hub: mirror answers",
         "no  hub: down cannot be reached (no route) - give local paths in the configuration",
-        "no  hub: HF_HUB_OFFLINE is set - models and data come from local paths and the cache",
-        "ok  hub: huggingface.co answers",
+        offline, "ok  hub: huggingface.co answers", offline, offline, offline,
     ]  # fmt: skip
     assert asked == [(host, 443) for host in ("huggingface.co", "mirror", "down", "huggingface.co")]
 

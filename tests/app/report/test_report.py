@@ -445,15 +445,19 @@ def test_a_report_says_what_was_run_and_how(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
+ASKED = [("Ann", "why?"), ("Ben", "a full disk")]
+
+
 def test_an_event_without_a_page_of_its_own_is_shown_by_its_fields(tmp_path: Path) -> None:
     event = Notice(text="two\nlines", level="warning", seq=3, stage="eval", time=0.0)
     source = CaseSource(tmp_path / "a" / "1", RunState(), lambda *place: event)
-    document = case_document(event, source, [Entry(what="note", seq=3, text="why?", author="Ann", time=0.0)])
-    about, note, fields, heading, command = document.blocks
+    notes = [Entry(what="note", seq=3, text=text, author=by, time=0.0) for by, text in ASKED]
+    document = case_document(event, source, notes)
+    about, *above, fields, heading, command = document.blocks
     assert isinstance(about, Facts) and [row for row in about.rows if row[0] != "time"] == [
         ("run", "a/1"), ("stage", "eval"), ("event", "3"),
     ]  # fmt: skip
-    assert isinstance(note, Remark) and (note.author, note.text) == ("Ann", "why?")
+    assert [(each.author, each.text) for each in above if isinstance(each, Remark)] == ASKED
     assert isinstance(fields, Facts) and fields.rows == [("text", "two\nlines"), ("level", "warning")]
     assert heading == Heading("To open it in the console", 4) and document.title == "Notice 3"
     assert case_document(decided("x", 1), source).title == "Decision of esm on x, segment 1"

@@ -13,7 +13,7 @@ from app.runs.orders import UserMessage
 from app.runs.session import RunSession
 from app.state.run import RunState
 from engine.errors import RunError
-from engine.events import Notice, StageFailed
+from engine.events import Notice, StageFailed, encode
 from engine.run.directory import StageRecord
 from engine.run.lock import RunLock
 from tests.two_runs import make_run
@@ -44,6 +44,17 @@ def test_what_is_new_is_shown_once(session: RunSession) -> None:
     assert (session.state.seq, session.behind, session.total_events, session.unread_bytes) == (-1, 3, 3, 0)
     assert session.update() and (session.state.seq, session.behind, session.revision) == (2, 0, 2)
     assert [point.seq for point in session._kept] == [-1, 2], "three events are at least two behind the first"
+
+
+def test_events_that_this_version_does_not_know_are_counted_one_by_one(session: RunSession) -> None:
+    """Two of one type and one of another are three, between the first events and a last one."""
+    with session._directory.events.open("ab") as log:
+        for seq, name in enumerate(("Sung", "Danced", "Sung"), start=3):
+            log.write(b'{"type": "%s", "seq": %d, "time": 5.0}\n' % (name.encode(), seq))
+        log.write(encode(Notice(text="last", seq=6, time=6.0)))
+    session._fold_some()
+    session.update()
+    assert (session.state.unknown, session.state.seq) == (3, 6)
 
 
 def test_while_it_is_frozen_only_the_number_of_events_behind_changes(session: RunSession) -> None:

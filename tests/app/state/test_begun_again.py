@@ -83,6 +83,25 @@ def test_begun_again_stages_leave_the_others_alone(method: str) -> None:
     assert sorted(forgotten) == sorted(vars(kind()).keys() - set(shared))
 
 
+@pytest.mark.parametrize(
+    ("method", "stage", "forgotten"),
+    [
+        ("evolution", "clusters", {"clusters"}), ("gflownet", "graphs", {"graphs"}),
+        ("gflownet", "retriever", {"epochs", "recall"}), ("gflownet", "agent-graphs", {"agent_graphs"}),
+        ("gflownet", "gflownet", {"steps", "evaluated", "questions"}), ("gflownet", "answer", {"answers", "compared"}),
+    ],
+)  # fmt: skip
+def test_a_stage_begun_again_forgets_what_it_reported_itself(
+    method: str, stage: str, forgotten: set[str]
+) -> None:
+    """The unchanged model's score belongs to the evolution, the recall to the retriever that was trained."""
+    events = list(METHODS[method]())
+    before = getattr(folded(events), method)
+    after = getattr(folded([*events, ev.StageBegunAgain(stage=stage, kept="earlier/1")]), method)
+    changed = {name for name, value in vars(after).items() if whole(value) != whole(getattr(before, name))}
+    assert changed == forgotten
+
+
 def test_esm_decisions_of_two_attempts_are_never_added() -> None:
     events = [event for event in SyntheticRun(examples=6).events() if event.stage == "eval"]
     decisions = sum(isinstance(event, ev.DecisionTaken) for event in events)

@@ -308,6 +308,19 @@ async def test_the_last_three_notes_stand_above_a_new_one(
         assert (told.title, told.severity) == ("Not kept", "error") and str(path) in told.message
 
 
+async def test_of_a_long_note_the_begin_stands_above_a_new_one(tmp_path: Path) -> None:
+    """Two hundred signs of it."""
+    run = make_run(tmp_path, "r", [])
+    Notes(run).add(7, "pair 1", "a" * 199 + "b" + "c" * 199)
+    async with App[None]().run_test(size=(80, 24)) as pilot:
+        ask_for_note(pilot.app.screen, Notes(run), 7, "pair 1", "pair 1", lambda: None)
+        await pilot.pause()
+        ask = pilot.app.screen
+        assert isinstance(ask, AskScreen)
+        known, below = str(ask.message.render()).splitlines()
+    assert known.endswith(": " + "a" * 199 + "b") and below.startswith("Type a note")
+
+
 @pytest.mark.parametrize(("runs", "named"), [(1, False), (2, True)])
 def test_a_notes_run_is_named_where_there_are_several(runs: int, named: bool) -> None:
     screen = NotesScreen([Path(f"/demo/{number}") for number in range(runs)])

@@ -162,6 +162,10 @@ def test_a_method_that_broke_off_or_has_nothing_to_compare() -> None:
         said(state_of(ended("eval", ESM), failed))
         == "1 ESM ✗ eval: answers the test problems: failed: no memory"
     )
+    stopped = said(state_of(ended("eval", ESM), ev.StageStopped(stage="eval", done=7)))
+    assert stopped.startswith("1 ESM ■ eval") and "96.5%" not in stopped, (
+        "the verdict is an earlier attempt's"
+    )
     finished = said(state_of(ended("eval")))
     assert finished == "1 ESM ✓ finished in 0:07, not compared with a baseline"
 

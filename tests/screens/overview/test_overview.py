@@ -433,6 +433,15 @@ def test_the_line_above_while_the_log_is_read_and_while_it_works(
     assert screen._about([], 78).plain == "The log of the run is being read."
 
 
+async def test_the_line_above_is_not_wider_than_the_screen(tmp_path: Path) -> None:
+    """A sign of room at either side: of 80 columns 78 are left, 22 of them for what stands behind the name."""
+    header = ev.Header(schema_version=1, name="n" * 99, run_id="1", seed=0, stages=["mine"])
+    app = RunApp(OverviewScreen(RecordedSession([(header, 0, 1)], tmp_path)))
+    async with app.run_test(size=(80, 24)) as pilot:
+        lines = [line.strip() for line in (await polled(pilot)).splitlines()]
+    assert "n" * 56 + "…/1  0 of 1 stage done" in lines
+
+
 async def test_the_cursor_begins_on_the_method_that_one_came_from(tmp_path: Path) -> None:
     """What is left is the method under the cursor."""
     app = RunApp(screen := OverviewScreen(demo_session(tmp_path), "SLSM"))

@@ -18,6 +18,7 @@ from engine import events as ev
 from engine.errors import ConfigError, Problem, RunError
 from engine.events import StageFailed
 from screens.confirm import ConfirmScreen
+from screens.panels import session_panel
 from screens.panels.ask import AskScreen
 from screens.panels.error_panel import ErrorPanel, Fault, fault_table
 from screens.panels.help import HelpScreen, _keys, _sections, _title, _words
@@ -241,6 +242,7 @@ async def test_a_panel_over_a_run_is_drawn_again_when_something_happened(tmp_pat
         panel.on_resize()
         panel.poll()
         assert drawn == [2, 2]
+    assert session_panel._POLL_SECONDS <= 1, "whoever has it open waits a second at most"
 
 
 def drawn(table: Any, width: int) -> tuple[list[str], set[str]]:

@@ -302,6 +302,21 @@ async def test_two_marked_runs_are_compared(outputs: Path) -> None:
         assert [note.message[:3] for note in app._notifications] == ["Two"] * 2
 
 
+async def test_the_marked_run_stands_before_the_one_under_the_cursor(outputs: Path) -> None:
+    """A comparison is of the second with the first: what is marked first is what the other is measured against."""
+    app = RunsApp(outputs)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(app, pilot)
+        marked = app.runs.selected
+        await pilot.press("m")
+        app.runs.table.go_to(2)
+        await pilot.press("c")
+        await pilot.pause()
+        under = app.runs.selected
+        assert marked is not None and under is not None and marked is not under
+        assert [getattr(message, "runs", None) for message in app.asked] == [(marked.path, under.path)]
+
+
 async def test_a_run_that_cannot_be_read_is_named(outputs: Path) -> None:
     """It is in no row; the title counts it, and one message says which it is and why."""
     broken = outputs / "demo" / "20250101-000000-beef"

@@ -12,12 +12,15 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.style import Style
 from textual.app import App, ComposeResult
+from textual.theme import Theme
 
 from app.curves import thin, ticks
 from app.methods.chart import Series, running_mean, with_mean
+from app.terminal.themes import DARK, LIGHT
 from screens.widgets.charts import plot
 from screens.widgets.charts.chart import Chart
 from screens.widgets.charts.plot import Frame, draw_plot
+from screens.widgets.tones import tone
 
 _values = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=400)
 _STYLES = {
@@ -137,6 +140,17 @@ async def test_nothing_is_drawn_again_while_the_data_are_the_same(monkeypatch) -
             chart.show_series([Series("esm", [0, 1], [0.0, last])])
             await pilot.pause()
         assert len(drawn) == 2
+
+
+@pytest.mark.parametrize("theme", (DARK, LIGHT), ids=lambda theme: theme.name)
+async def test_four_lines_have_four_colours(theme: Theme) -> None:
+    """Where lines cross, their marks are far."""
+    async with App[None]().run_test(size=(80, 24)) as pilot:
+        pilot.app.register_theme(theme)
+        pilot.app.theme = theme.name
+        chart = Chart("accuracy", "step")
+        await pilot.app.mount(chart)
+        assert len({tone(chart, f"line-{number}").color for number in range(4)}) == 4
 
 
 def test_a_series_without_points_is_none() -> None:

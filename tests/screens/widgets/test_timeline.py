@@ -328,6 +328,17 @@ async def test_a_drag_goes_along_the_track_and_beyond_it(tmp_path: Path) -> None
     assert seen == [None, None, 0, 100, 100, 100]
 
 
+async def test_the_last_cell_of_the_track_is_the_last_event(tmp_path: Path) -> None:
+    """The track begins at the second column; behind it the readings begin, which lead nowhere."""
+    session = recorded(tmp_path, range(101))
+    timeline = Timeline(session)
+    async with App[None]().run_test(size=(80, 24)) as pilot:
+        await pilot.app.mount(timeline)
+        await pilot.pause()
+        await pilot.mouse_down(Timeline, offset=(timeline._track_width, 0))
+        assert session.cursor == 100
+
+
 def test_the_replay_begins_anew_after_the_last_speed(tmp_path: Path) -> None:
     timeline = Timeline(recorded(tmp_path, range(3)))
     speeds = []
