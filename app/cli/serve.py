@@ -56,7 +56,7 @@ def _changes(options: Namespace) -> list[str]:
         "serve.key_env": options.key_env,
         "serve.levers": options.levers,
     }
-    return [*as_changes(given), *options.set]
+    return [*options.set, *as_changes(given)]
 
 
 def _show_key(run_dir: Path) -> None:

@@ -144,7 +144,7 @@ def figure_name(name: str) -> str:
         return f"{method_name(method)}: {figure_name(rest)}"
     if scored := _SCORED.fullmatch(name):
         return f"{scored[1].replace('_', ' ')}: {short_method_name(scored[2])}{scored[3].replace('_', ', ')}"
-    base, at, k = name.replace("_greedy", " greedy").partition("@")
+    base, at, k = name.partition("@")
     stem = base.removesuffix("_all")
     words = FIGURES.get(stem) or FIGURES.get(f"{stem}_union", stem.replace("_", " "))
     return words + (f" {at}{k}" if at else "") + (", of all questions" if stem != base else "")

@@ -55,10 +55,10 @@ def test_a_run_of_its_own_points_to_the_run_it_serves(
     assert key not in run.config.read_text() + run.record.read_text()
 
 
-def test_of_a_field_that_is_given_twice_what_is_set_counts(source: RunDirectory) -> None:
-    """An option of its own is the shorter way to write a field; `--set` names the field itself."""
+def test_of_a_field_that_is_given_twice_its_option_counts(source: RunDirectory) -> None:
+    """As in `batch` and `sweep`."""
     config = prepared(str(source.path), "--port", "0", "--levers", "esm", "--set", "serve.levers=[notes]")
-    assert config.serve.levers == ["notes"]
+    assert config.serve.levers == ["esm"]
 
 
 def test_a_key_of_the_environment_is_not_shown(

@@ -174,7 +174,7 @@ def test_without_a_right_entry_null_has_no_support() -> None:
     """Which is a figure, 0, where entries were retrieved."""
     plan = weighed()
     wrong = [hit for hit in plan.retrieval.hits if hit.entry.vector is not None]
-    plan = Plan(7, Retrieval(None, 9, wrong), wrong, [], None, plan.choice)
+    plan = Plan(7, Retrieval(None, 9, wrong), wrong, [])
     assert describe("esm", Answer("a-1"), plan, WRITTEN, 2, None, "segment").null_ahat == 0.0
 
 
