@@ -53,7 +53,7 @@ class Own:
 OWN = f"{__name__}:Own"
 
 
-@pytest.mark.parametrize(("conversations", "made"), [(3, 3), (None, 240)])
+@pytest.mark.parametrize(("conversations", "made"), [(3, 3), (None, 240), (243, 243)])
 def test_generated_conversations_are_written_once_and_read(
     tmp_path: Path, conversations: int | None, made: int
 ) -> None:

@@ -262,13 +262,14 @@ def verdict(said: str, **more: Any) -> str:
 
 
 @pytest.mark.parametrize(
-    ("criteria", "given", "passed"), (("YES", "YES", True), ("YES", "no", False), ("NO", "NO", True))
+    ("criteria", "given", "passed"),
+    (("YES", "YES", True), ("YES", "no", False), ("NO", "NO", True), ("NO", " no\n", True)),
 )
 def test_a_judge_behind_a_server(criteria: str, given: str, passed: bool) -> None:
     with misbehaving_server(lambda body: verdict(given)) as server:
         found = judge_at(server).judge(Criterion(SECRET, criteria), "It is Rex.")
     assert found.passed is passed
-    assert found.reason == f"{given.upper()}: because"
+    assert found.reason == f"{given.strip().upper()}: because"
     assert found.spent.tokens == 120
     text, choice = {"type": "string"}, {"type": "string", "enum": ["YES", "NO"]}
     assert server.requests[0]["response_format"]["json_schema"] == {

@@ -135,6 +135,7 @@ FAULTS = {
     'Always include the words "one" or "two"': "does not say “one” or “two”",
     "Make sure to use the word war at least 2 times": "does not say “war” 2 times",
     'Use the keyword "war" less than 2 times': "says “war” more than 1 time",
+    'Use the keyword "war" less than 1 time': "says “war” more than 0 times",
     "Put double quotation marks around your entire response": "is not in double quotation marks",
     "Your answer must contain a title, wrapped in double angular brackets": "has no <<title>>",
     "Write in all caps": "is not in capital letters only",
