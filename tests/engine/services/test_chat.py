@@ -204,6 +204,21 @@ def test_the_controller_looks_at_the_whole_conversation_and_the_first_answer(
     assert second["answered"]["model_calls"] == 1 and second["answered"]["conflicts"]
 
 
+def test_an_answer_without_a_conflict_stands_and_costs_what_was_asked(
+    run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The controller reads the first turn with its answer and the second without one, and looks at the answer."""
+    monkeypatch.setattr(chat, "make_chat_model", lambda context: Polite())
+    monkeypatch.setattr(chat, "make_controller", lambda context: Remembering())
+    _, second = talk(run, *({"say": text, "mode": "on_detection"} for text in ("One.", "Two.")))
+    assert second["answered"] == {
+        "type": "ConversationAnswered", "conversation_id": "chat", "axis": "", "mode": "on_detection",
+        "memory_mode": "structured", "attempt": 0, "answer": "Good.", "injected": False, "reason": "no conflict",
+        "controller_calls": 2, "controller_tokens": 20, "model_calls": 1, "model_tokens": 5, "detector_calls": 1,
+        "detector_tokens": 7, "cost": 1.25,
+    }  # fmt: skip
+
+
 @pytest.mark.parametrize(("mode", "calls"), [("reminder", 1), ("remind_on_detection", 2)])
 def test_the_sentence_in_place_of_a_note(
     run: Path, monkeypatch: pytest.MonkeyPatch, mode: str, calls: int
