@@ -44,8 +44,9 @@ class Runner:
     device, dtype = torch.device("cpu"), torch.float32
 
     def __init__(self, layers: list[nn.Module]) -> None:
+        self.layers = nn.ModuleList(layers)
         self.model = nn.Module()
-        self.model.layers = nn.ModuleList(layers)
+        self.model.add_module("layers", self.layers)
         self.sampler: Any = SimpleNamespace(logprobs_mode="raw_logprobs")
         self.requests: dict[str, Any] = {}
         self.input_batch = SimpleNamespace(logitsprocs_need_output_token_ids=False)
@@ -68,7 +69,7 @@ class Runner:
         )
         self._determine_batch_execution_and_padding()
         stream = torch.tensor([[token - 96.0, 1.0] for tokens in sequences for token in tokens])
-        for layer in self.model.layers:
+        for layer in self.layers:
             first, second = layer(stream, starts[:-1].tolist())
             stream = first + second
         logits = torch.zeros(len(sequences), VOCABULARY)

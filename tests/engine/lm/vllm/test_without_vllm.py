@@ -293,7 +293,7 @@ def test_an_engine_that_dies_ends_every_call(backend: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("layer", "factor", "message"),
+    ("wrong", "factor", "message"),
     [
         (0, 0.0, "a vector added at layer 0 is off by 100.0% of the stream's length"),
         (1, 0.0, "a vector added at layer 1 is off by 100.0% of the stream's length"),
@@ -302,7 +302,7 @@ def test_an_engine_that_dies_ends_every_call(backend: Any) -> None:
     ],
 )
 def test_an_engine_that_does_not_steer_exactly_is_refused(
-    backend: Any, layer: int, factor: float, message: str
+    backend: Any, wrong: int, factor: float, message: str
 ) -> None:
     """Also where only the last layer is wrong."""
     engine = Engine()
@@ -310,10 +310,10 @@ def test_an_engine_that_does_not_steer_exactly_is_refused(
     inject = engine.worker._steer._inject
     check = import_module("engine.lm.vllm.self_check").check_steering
 
-    def weakly(index: int, output: Any) -> None:
+    def weakly(layer: int, output: Any) -> None:
         before = output[0].clone()
-        inject(index, output)
-        if index == layer:
+        inject(layer, output)
+        if layer == wrong:
             output[0].copy_(before + factor * (output[0] - before))
 
     engine.worker._steer._inject = weakly
@@ -332,7 +332,7 @@ def test_a_layer_whose_hook_does_not_run_is_an_error_where_it_is_this_worker_s(
     engine = Engine(layers=[Layer(), PPMissingLayer() if missing else Layer()])
     one = started(backend, engine)
     if not ran:
-        engine.worker.model_runner.model.layers[1]._forward_hooks.clear()
+        engine.worker.model_runner.layers[1]._forward_hooks.clear()
     steered = asks("ab", 1, steer=Steer(RIGHT, 1, 1.0))
     if ran:
         assert one.generate([steered])[0].text == "e", "the other worker steers"
