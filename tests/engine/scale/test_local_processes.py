@@ -146,6 +146,24 @@ def test_gpus_that_this_process_may_see_are_dealt_to_replicas(
         LocalBackend(ScaleSection(replicas=count + 1, gpus_per_replica=1.0))
 
 
+def test_a_gpu_is_shared_by_as_many_replicas_as_wholly_fit_on_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two with 0.4 of one each, so that six fit on three, and not seven."""
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1,2")
+    shared = LocalBackend(ScaleSection(replicas=6, gpus_per_replica=0.4))
+    assert shared._gpus == [["0"], ["0"], ["1"], ["1"], ["2"], ["2"]]
+    with pytest.raises(
+        RunError, match=r"^7 replicas need 0.4 GPUs each: this machine has 3 GPUs, enough for 6 "
+    ):
+        LocalBackend(ScaleSection(replicas=7, gpus_per_replica=0.4))
+
+
+def test_all_that_replicas_have_reported_is_taken_at_once() -> None:
+    backend, reported = LocalBackend(ScaleSection(replicas=2)), [ev.Notice(text=text) for text in "abc"]
+    for event in reported:
+        backend._events.put(event)
+    assert (backend.events(0.0), backend.events(0.0)) == (reported, [])
+
+
 def test_processes_of_this_machine_are_asked_to_leave_before_any_is_waited_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

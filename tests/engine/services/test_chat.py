@@ -81,6 +81,7 @@ def test_modes_and_memories_can_change_between_turns(run: Path) -> None:
     assert plain["states"] == [] and plain["answered"]["memory_mode"] == "none"
     assert flat["states"][-1]["memory_text"] == "End every answer with the word maple. The user's dog is Rex."
     assert not flat["answered"].get("note") and flat["answered"]["memory_mode"] == "flat"
+    assert {one["memory_mode"] for one in flat["states"]} == {"flat"}
     assert [one["turn"] for one in detected["states"]] == [0, 1, 2]
     assert [item["text"] for item in detected["states"][2]["items"]] == [
         "The user's dog is Rex", "End every answer with the word maple",
@@ -228,6 +229,15 @@ def test_the_sentence_in_place_of_a_note(
     monkeypatch.setattr(chat, "make_controller", lambda context: Remembering(["why"], quote="One."))
     [reply] = talk(run, {"say": "One.", "mode": mode})
     assert (reply["answered"]["note"], reply["answered"]["model_calls"]) == (REMINDER, calls)
+
+
+def test_a_long_conversation_is_shown_whole_and_an_empty_message_adds_nothing(
+    run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chat, "make_chat_model", lambda context: Polite())
+    *_, last, empty = talk(run, *[{"say": "Hi.", "mode": "baseline"}] * 12, {"say": ""})
+    assert last["turns"] == [["Hi.", "Good."]] * 12
+    assert empty == {"turns": last["turns"], "states": [], "answered": None}
 
 
 def test_begin_anew(run: Path) -> None:

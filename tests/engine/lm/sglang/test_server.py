@@ -250,6 +250,7 @@ def test_a_stop_leaves_no_server(make: Callable[..., SGLangServer], when: str):
     with pytest.raises(StopRequested):
         server.start(None, stop if when == "starting" else nothing)
         server.answer(QUESTIONS, stop)
+    assert not server._process.running
     with socket.socket() as probe:
         assert probe.connect_ex(("127.0.0.1", port)) != 0
 

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Iterator
 from concurrent.futures import Future
+from dataclasses import replace
 from importlib import import_module
 from importlib.util import find_spec
 from types import SimpleNamespace
@@ -13,9 +14,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from engine.errors import ModelError
-from engine.lm.protocol import Branch, Completion, Request, Sampling, Steer, Working
+from engine.lm.loading.load import embedded_folder
+from engine.lm.loading.pretrained import model_fingerprint, parameter_count
+from engine.lm.protocol import Branch, Completion, ModelInfo, Request, Sampling, Steer, Working
 from engine.lm.vllm import engine_options, plugin
 from engine.lm.vllm.request_args import Injection, RequestArgs
 from tests.engine.lm.vllm.engine_stand_in import FULL_STOP, Engine, Layer, PPMissingLayer
@@ -194,9 +198,9 @@ def test_requests_of_all_kinds_together(backend: Any) -> None:
 def test_each_vector_travels_before_it_is_used(backend: Any) -> None:
     engine = Engine()
     one = started(backend, engine)
-    steers = [None, Steer(RIGHT, 0, 2.0), Steer(RIGHT * 3, 1, 1.0), Steer(RIGHT, 1, 1.0)]
+    steers = [None, Steer(RIGHT, 0, 2.0), Steer(RIGHT * 3, 1, 1.0), Steer(RIGHT, 1, -1.0)]
     told = [one.generate([asks("ab", 2, steer=steer)])[0].text for steer in steers]
-    assert told == ["ek", "go", "hn", "fl"]  # 4 + 3 is an h, and 8 + 4 + 1 an n
+    assert told == ["ek", "go", "hn", "dj"]  # 4 + 3 is an h, and 8 + 4 + 1 an n; 4 - 1 a d
     assert engine.calls == ["steer_install", "steer_put_vectors", "steer_put_vectors"]
     states = one.steered_state([97, 98, 99], Steer(RIGHT, 0, 2.0), 1, (0, 1))
     np.testing.assert_array_equal(states, [[5.0, 2.0], [10.0, 4.0]])  # 3 + 2, and 2 + 1 + 2 more
@@ -229,8 +233,69 @@ def test_continuations_that_are_kept_go_on_as_they_were_begun(backend: Any) -> N
     (longer,) = prefixes.branch([Branch(0, Sampling(3), continue_from=steered)])
     assert longer.text == "goe", "its vector stays where it is"
     prefixes.extend(0, steered)
+    assert prefixes.branch([Branch(0, Sampling(1), Steer(RIGHT, 0, 1.0))])[0].text == "p"  # 7 + 2 + 1 + 5
     np.testing.assert_array_equal(prefixes.states([0], [1, 0]), [[[14.0, 4.0], [9.0, 2.0]]])
-    assert prefixes.branch([Branch(0, Sampling(2))])[0].text == "oe"
+    (two, none) = prefixes.branch([Branch(0, Sampling(2)), Branch(0, Sampling(0))])
+    assert (two.text, none.text, none.ended) == ("oe", "", "length")
+    prefixes.extend(0, two)
+    np.testing.assert_array_equal(prefixes.states([0], [0]), [[[20.0, 2.0]]])  # e after o
+
+
+def test_prefixes_have_rows_of_their_order(backend: Any) -> None:
+    prefixes = started(backend, Engine()).open([[97, 98], [98]])
+    assert prefixes.add([122]) == 2
+    told = prefixes.branch([Branch(row, Sampling(2)) for row in (2, 0, 1)])
+    assert [answer.text for answer in told] == ["", "ek", "ch"]
+    prefixes.close([0])
+    prefixes.close([0])
+    assert prefixes.branch([Branch(1, Sampling(1))])[0].text == "c" and prefixes.add([97]) == 3
+    with pytest.raises(ValueError, match="prompt 4 is empty"):
+        prefixes.add([])
+
+
+def test_states_are_read_at_the_end_of_each_segment(backend: Any) -> None:
+    """Of ekxydy: 25 + 2 * 24 + 11, then 25 + 2 * 4 + 25."""
+    request = asks("ab", 6, capture_layers=(1,), capture_after="y")
+    (told,) = started(backend, Engine()).generate([request])
+    assert (told.text, told.state_ends) == ("ekxydy", [4, 6])
+    np.testing.assert_array_equal(told.states, [[[84.0, 4.0]], [[58.0, 4.0]]])
+
+
+def test_draws_hang_on_the_seed_and_on_the_token_s_number_alone(backend: Any) -> None:
+    """However a text is asked for: at once, as a branch, or in two parts; what is greedy beside it draws nothing."""
+    one = started(backend, Engine())
+    drawn = Sampling(6, temperature=1.0)
+    requests = [Request([97, 98], drawn, seed) for seed in range(4)]
+    *told, greedy = one.generate([*requests, asks("ab", 3)])
+    texts = [answer.tokens for answer in told]
+    assert greedy.text == "ekx" and len(set(map(tuple, texts))) == 4
+    prefixes = one.open([[97, 98]])
+    branches = [Branch(0, drawn, seed=seed) for seed in range(4)]
+    assert [answer.tokens for answer in prefixes.branch(branches)] == texts
+    begun = prefixes.branch([replace(one, sampling=Sampling(2, 1.0), keep=True) for one in branches])
+    onward = [replace(one, continue_from=two) for one, two in zip(branches, begun, strict=True)]
+    assert [answer.tokens for answer in prefixes.branch(onward)] == texts
+
+
+def test_logits_that_are_no_numbers_end_the_call(backend: Any) -> None:
+    one = started(backend, Engine())
+    with pytest.raises(ModelError, match="the model's logits are not numbers"):
+        one.generate([asks("ab", 2)], logits_processor=lambda written, logits: logits * float("nan"))
+
+
+def test_a_pass_with_a_request_of_another_sender_is_left_to_vllm(backend: Any) -> None:
+    sampler = import_module("engine.lm.vllm.sampler").CounterSampler
+    draw = import_module("engine.lm.vllm.pass_plan").Draw(0.0, 0, 0)
+
+    class Plain:
+        logprobs_mode = "raw_logprobs"
+
+        def __call__(self, logits: Any, metadata: Any) -> str:
+            return "vLLM's"
+
+    for draws, left in (([draw, None], True), ([draw], True), ([draw, draw], False)):
+        told = sampler(Plain(), lambda draws=draws: draws).forward(torch.eye(2), None)
+        assert (told == "vLLM's") is left
 
 
 def likes(letter: str) -> Any:
@@ -331,12 +396,11 @@ def test_a_layer_whose_hook_does_not_run_is_an_error_where_it_is_this_worker_s(
 ) -> None:
     engine = Engine(layers=[Layer(), PPMissingLayer() if missing else Layer()])
     one = started(backend, engine)
-    if not ran:
-        engine.worker.model_runner.layers[1]._forward_hooks.clear()
     steered = asks("ab", 1, steer=Steer(RIGHT, 1, 1.0))
+    assert one.generate([steered])[0].text == ("e" if missing else "f"), "else the other worker steers"
     if ran:
-        assert one.generate([steered])[0].text == "e", "the other worker steers"
         return
+    engine.worker.model_runner.layers[1]._forward_hooks.clear()
     message = "the hooks of layers [1] did not run: nothing was steered there"
     with pytest.raises(RuntimeError, match=exactly(message)):
         one.generate([steered])
@@ -351,6 +415,26 @@ def test_an_engine_that_cannot_be_steered_is_shut_down(backend: Any, monkeypatch
     why = "Runner of this vLLM has no `query_start_loc`"
     assert caught.value.what == f"this model cannot be steered in this vLLM: {why}"
     assert engine.shut == [{}]
+
+
+def test_what_is_known_of_a_started_model(backend: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine, folder = Engine(context=40), str(embedded_folder("statements"))
+    config = SimpleNamespace(num_hidden_layers=2, hidden_size=2, vocab_size=128)
+    started: Any = engine_options._model(engine, folder, config, Letters(), "as asked")  # type: ignore[arg-type]
+    assert started.info == ModelInfo(
+        folder, "vllm", "cpu", "float32", 2, 2, 128, parameter_count(folder), model_fingerprint(folder), 40, "as asked"
+    )  # fmt: skip
+    assert engine.shut == []
+    wrong = ModelError(what="it does not steer", where="small", hint="use another")
+
+    def check(model: object) -> None:
+        raise wrong
+
+    monkeypatch.setattr(import_module("engine.lm.vllm.self_check"), "check_steering", check)
+    engine = Engine()
+    with pytest.raises(ModelError) as caught:
+        engine_options._model(engine, folder, config, Letters(), "")  # type: ignore[arg-type]
+    assert caught.value is wrong and engine.shut == [{}]
 
 
 def test_vllm_s_processes_end_with_their_owner_and_keep_steered_blocks_apart(
