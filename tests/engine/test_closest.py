@@ -67,7 +67,11 @@ def test_a_method_that_is_not_shown_to_help_has_none(low: float, high: float, di
 
 @pytest.mark.parametrize(("lower", "better"), [(False, [False, False, True]), (True, [True, False, False])])
 def test_a_method_with_the_baseline_s_figure_is_not_ahead_of_it(lower: bool, better: list[bool]) -> None:
-    verdicts = [replace(VERDICT, lower_is_better=lower, difference=found) for found in (-0.1, 0.0, 0.1)]
+    """Another is, shown or not."""
+    verdicts = [
+        replace(VERDICT, lower_is_better=lower, difference=one, low=one - 0.2, high=one + 0.2)
+        for one in (-0.1, 0.0, 0.1)
+    ]
     assert [verdict.better for verdict in verdicts] == better
 
 

@@ -129,3 +129,16 @@ def test_lines_are_decoded_together_where_each_is_what_decode_takes(changes: dic
     lines = [LINES[0], msgspec.structs.replace(LINES[1], **changes)]
     whole = b"".join(map(encode, lines)).removesuffix(b"\n")
     assert decode_all(whole, 2) == (None if changes else lines)
+
+
+def test_a_line_that_is_nested_without_end_is_none() -> None:
+    """Lines that hold it are looked at one by one."""
+    deep = encode(LINES[0]).rstrip(b"}\n") + b',"more":' + b"[" * 100_000 + b"]" * 100_000 + b"}"
+    with pytest.raises(msgspec.DecodeError, match=exactly("nested too deeply")):
+        decode(deep)
+    assert decode_all(deep, 1) is None
+
+
+def test_what_all_events_have_in_common_is_no_event() -> None:
+    assert Event not in events.EVENT_TYPES
+    assert decode(b'{"type":"Event","seq":1,"time":1.0}') == events.Unknown("Event")

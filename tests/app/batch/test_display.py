@@ -126,6 +126,7 @@ def test_progress_tells_how_far_a_server_s_answers_are() -> None:
     ("event", "words"),
     [
         (ev.StageFinishedBefore(), "finished by an earlier attempt"),
+        (ev.StageSkipped(), "finished by an earlier attempt"),
         (ev.StageBegunAgain(kept="earlier/1"), "begun again; what it left before is kept in earlier/1"),
         (ev.StagePaused(), "paused"),
         (ev.StageResumed(), "continues"),

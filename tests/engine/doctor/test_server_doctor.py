@@ -204,10 +204,11 @@ def test_a_redirect_does_not_take_the_key_along() -> None:
     assert not end.usable and "307" in found["reachable"].text
 
 
-def test_a_key_that_no_header_can_hold_is_not_shown() -> None:
+@pytest.mark.parametrize("key", ["sk-s3cret\nsk-two", "sk-s3cret sk-two", "sk-s3crét", "sk-s3cret\x7f"])
+def test_a_key_that_no_header_can_hold_is_not_shown(key: str) -> None:
     """The transport's own error would repeat it, with its line end written out."""
     with product_server("vLLM") as server:
-        found, end = looked(server.root + "/v1", key="sk-s3cret\nsk-two")
+        found, end = looked(server.root + "/v1", key=key)
         assert not server.asked
     said = "the key in TEST_KEY holds spaces, line ends or characters beyond ASCII"
     assert not end.usable and found == {"reachable": Capability("reachable", "no", said, "copy it again")}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import threading
 from collections.abc import Iterator
@@ -196,6 +197,19 @@ def test_a_stop_while_a_cluster_is_joined_is_not_cut_short_either(monkeypatch: p
     assert taken_back == [True]
 
 
+def test_neither_ray_s_handler_nor_its_alarm_ends_a_stop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The handler in front of Python's goes where Python sets its handler again."""
+    again: list[tuple[object, ...]] = []
+    monkeypatch.setattr(signal, "signal", lambda *given: again.append(given))
+    before = signal.alarm(100)
+    try:
+        module._take_back_stop_signal()
+        assert signal.alarm(before) == 0, "no alarm is left"
+    finally:
+        signal.alarm(before)
+    assert again == [(signal.SIGTERM, signal.getsignal(signal.SIGTERM))]
+
+
 def test_what_keeps_a_cluster_from_being_joined_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(address: str) -> str:
         raise ConnectionError("nobody there\nand more")
@@ -305,6 +319,23 @@ def test_replicas_are_actors_that_report_to_a_mailbox(monkeypatch: pytest.Monkey
         backend.close(processes)
         assert ray.killed == killed
     assert left == ["h:2"] * 2
+
+
+@pytest.mark.parametrize(
+    ("raised", "lost"),
+    [("RayActorError", True), ("WorkerCrashedError", True), ("NodeDiedError", True), ("ObjectLostError", True),
+     ("OutOfMemoryError", True), ("RayTaskError", False)],
+)  # fmt: skip
+def test_what_ends_a_replica_is_a_loss_and_what_its_work_raises_is_none(
+    monkeypatch: pytest.MonkeyPatch, raised: str, lost: bool
+) -> None:
+    names = "RayActorError", "WorkerCrashedError", "NodeDiedError", "ObjectLostError", "OutOfMemoryError"
+    kinds = {name: type(name, (Exception,), {}) for name in (*names, "RayTaskError")}
+    ray = SimpleNamespace(exceptions=SimpleNamespace(**kinds))
+    monkeypatch.setitem(sys.modules, "ray", ray)  # type: ignore[arg-type]
+    monkeypatch.setattr(Cluster, "join", lambda *given: Cluster("h:1", "h:2"))
+    backend = RayBackend(ScaleSection(replicas=2, address="h:1"), "h:1", lambda: None)
+    assert backend.is_loss(kinds[raised]("gone")) is lost
 
 
 def test_a_lost_cluster_ends_the_work(monkeypatch: pytest.MonkeyPatch) -> None:

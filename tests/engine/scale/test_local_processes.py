@@ -18,7 +18,7 @@ import pytest
 
 from engine import events as ev
 from engine.config.scale import ScaleSection
-from engine.errors import DataError
+from engine.errors import DataError, RunError
 from engine.scale import local_processes
 from engine.scale.local_processes import (
     LocalBackend,
@@ -128,6 +128,40 @@ def test_replicas_share_the_cores(
     with _threads(replicas):
         assert os.environ["OMP_NUM_THREADS"] == "7", "what was asked for"
     assert os.environ["OMP_NUM_THREADS"] == "7"
+
+
+@pytest.mark.parametrize(("visible", "count"), [("", 0), ("3", 1), ("GPU-a,,GPU-b", 2)])
+def test_gpus_that_this_process_may_see_are_dealt_to_replicas(
+    monkeypatch: pytest.MonkeyPatch, visible: str, count: int
+) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    if count:
+        each = LocalBackend(ScaleSection(replicas=count, gpus_per_replica=1.0))._gpus
+        assert each == [[gpu] for gpu in visible.split(",") if gpu]
+    text = (
+        f"{count + 1} replicas need 1 GPUs each: this machine has {count} GPUs, enough for {count} "
+        "(scale.gpus_per_replica): lower it or scale.replicas, or name the address of a Ray cluster that has more"
+    )
+    with pytest.raises(RunError, match=exactly(text)):
+        LocalBackend(ScaleSection(replicas=count + 1, gpus_per_replica=1.0))
+
+
+def test_a_gpu_is_shared_by_as_many_replicas_as_wholly_fit_on_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two with 0.4 of one each, so that six fit on three, and not seven."""
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1,2")
+    shared = LocalBackend(ScaleSection(replicas=6, gpus_per_replica=0.4))
+    assert shared._gpus == [["0"], ["0"], ["1"], ["1"], ["2"], ["2"]]
+    with pytest.raises(
+        RunError, match=r"^7 replicas need 0.4 GPUs each: this machine has 3 GPUs, enough for 6 "
+    ):
+        LocalBackend(ScaleSection(replicas=7, gpus_per_replica=0.4))
+
+
+def test_all_that_replicas_have_reported_is_taken_at_once() -> None:
+    backend, reported = LocalBackend(ScaleSection(replicas=2)), [ev.Notice(text=text) for text in "abc"]
+    for event in reported:
+        backend._events.put(event)
+    assert (backend.events(0.0), backend.events(0.0)) == (reported, [])
 
 
 def test_processes_of_this_machine_are_asked_to_leave_before_any_is_waited_for(

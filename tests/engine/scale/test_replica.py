@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from engine.config.models.model import ModelSection
 from engine.events import Event, ModelLoaded, Notice
+from engine.scale.model_identity import ModelIdentity
 from engine.scale.replica import Replica
 from engine.scale.work import WorkContext
 
@@ -42,6 +46,28 @@ def test_opening_takes_the_seconds_from_its_begin_to_its_end(monkeypatch: pytest
     clock = iter((100.0, 102.34567))
     monkeypatch.setattr("engine.scale.replica.time", SimpleNamespace(monotonic=lambda: next(clock)))
     assert Replica(lambda event: None).open(Doubles(), []).seconds == 2.346
+
+
+def test_a_model_s_identity_is_read_by_loading_it_once() -> None:
+    loaded: list[object] = []
+    model: Any = SimpleNamespace(info="its identity")
+    section = ModelSection(path="statements")
+    context = WorkContext(lambda one: loaded.append(one) or model, lambda: None, lambda event: None)
+    read = ModelIdentity(section).open(context)
+    assert loaded == [section]
+    assert [read(None), read(None)] == ["its identity"] * 2 and len(loaded) == 1
+
+
+@pytest.mark.parametrize(("asked", "policy"), [(None, "PASSIVE"), ("ACTIVE", "ACTIVE")])
+def test_a_replica_waits_as_the_user_says(
+    monkeypatch: pytest.MonkeyPatch, asked: str | None, policy: str
+) -> None:
+    monkeypatch.setenv("TOKENIZERS_PARALLELISM", "true")
+    monkeypatch.setenv("OMP_WAIT_POLICY", asked or "")
+    if asked is None:
+        monkeypatch.delenv("OMP_WAIT_POLICY")
+    Replica(lambda event: None)
+    assert (os.environ["OMP_WAIT_POLICY"], os.environ["TOKENIZERS_PARALLELISM"]) == (policy, "false")
 
 
 def test_models_that_are_loaded_stay_in_what_it_tells() -> None:

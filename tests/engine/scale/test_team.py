@@ -159,15 +159,17 @@ def test_another_stages_work_is_opened_by_the_same_replicas_which_started_once()
     assert all(member.ready for member in team.members) and place.events == []
 
 
-def test_replicas_that_are_not_ready_for_long_are_told_of_once() -> None:
+@pytest.mark.parametrize("ready", [0, 1])
+def test_replicas_that_are_not_ready_for_long_are_told_of_once(ready: int) -> None:
     place = Place()
-    place.backend.processes[0].opens()
+    for process in place.backend.processes[:ready]:
+        process.opens()
     for seconds, told in ((30.0, 0), (30.5, 1), (90.0, 1)):
         place.now = 100.0 + seconds
         place.team.arrivals(0.0)
         notices = [event for event in place.events if isinstance(event, ev.Notice)]
         assert notices == [
-            ev.Notice(text="1 of 2 replicas are not ready: they still load", level="warning")
+            ev.Notice(text=f"{2 - ready} of 2 replicas are not ready: they still load", level="warning")
         ] * told  # fmt: skip
 
 

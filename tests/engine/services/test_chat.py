@@ -81,6 +81,7 @@ def test_modes_and_memories_can_change_between_turns(run: Path) -> None:
     assert plain["states"] == [] and plain["answered"]["memory_mode"] == "none"
     assert flat["states"][-1]["memory_text"] == "End every answer with the word maple. The user's dog is Rex."
     assert not flat["answered"].get("note") and flat["answered"]["memory_mode"] == "flat"
+    assert {one["memory_mode"] for one in flat["states"]} == {"flat"}
     assert [one["turn"] for one in detected["states"]] == [0, 1, 2]
     assert [item["text"] for item in detected["states"][2]["items"]] == [
         "The user's dog is Rex", "End every answer with the word maple",
@@ -204,6 +205,21 @@ def test_the_controller_looks_at_the_whole_conversation_and_the_first_answer(
     assert second["answered"]["model_calls"] == 1 and second["answered"]["conflicts"]
 
 
+def test_an_answer_without_a_conflict_stands_and_costs_what_was_asked(
+    run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The controller reads the first turn with its answer and the second without one, and looks at the answer."""
+    monkeypatch.setattr(chat, "make_chat_model", lambda context: Polite())
+    monkeypatch.setattr(chat, "make_controller", lambda context: Remembering())
+    _, second = talk(run, *({"say": text, "mode": "on_detection"} for text in ("One.", "Two.")))
+    assert second["answered"] == {
+        "type": "ConversationAnswered", "conversation_id": "chat", "axis": "", "mode": "on_detection",
+        "memory_mode": "structured", "attempt": 0, "answer": "Good.", "injected": False, "reason": "no conflict",
+        "controller_calls": 2, "controller_tokens": 20, "model_calls": 1, "model_tokens": 5, "detector_calls": 1,
+        "detector_tokens": 7, "cost": 1.25,
+    }  # fmt: skip
+
+
 @pytest.mark.parametrize(("mode", "calls"), [("reminder", 1), ("remind_on_detection", 2)])
 def test_the_sentence_in_place_of_a_note(
     run: Path, monkeypatch: pytest.MonkeyPatch, mode: str, calls: int
@@ -213,6 +229,15 @@ def test_the_sentence_in_place_of_a_note(
     monkeypatch.setattr(chat, "make_controller", lambda context: Remembering(["why"], quote="One."))
     [reply] = talk(run, {"say": "One.", "mode": mode})
     assert (reply["answered"]["note"], reply["answered"]["model_calls"]) == (REMINDER, calls)
+
+
+def test_a_long_conversation_is_shown_whole_and_an_empty_message_adds_nothing(
+    run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chat, "make_chat_model", lambda context: Polite())
+    *_, last, empty = talk(run, *[{"say": "Hi.", "mode": "baseline"}] * 12, {"say": ""})
+    assert last["turns"] == [["Hi.", "Good."]] * 12
+    assert empty == {"turns": last["turns"], "states": [], "answered": None}
 
 
 def test_begin_anew(run: Path) -> None:

@@ -61,6 +61,14 @@ def test_each_method_answers_about_results_of_its_own_stage(system: str, stage: 
     assert kind.__module__ == f"engine.{system}.what_if" and kind.stage == stage
 
 
+def test_other_packages_answer_for_what_they_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also in the place of a method that is included."""
+    monkeypatch.setattr(
+        what_if, "plugins", lambda group: {"pace": Echo, "esm": Echo} if group == "what_ifs" else {}
+    )
+    assert what_if.kind_of("pace") is what_if.kind_of("esm") is Echo is not what_if.kind_of("pool")
+
+
 def test_what_a_method_answers_with_is_loaded_at_its_first_request(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -152,6 +160,16 @@ def test_further_runs_whose_levers_are_tried_stand_beside_the_run(
             tries._levers(all_levers.LeversRequest(question="Q", runs=[name]))
         assert (caught.value.what, caught.value.where) == (f"{name} is not a run", str(outputs))
         assert caught.value.hint == "give a run's name and id, such as demo/20261122-165601-abb9"
+
+
+@pytest.mark.parametrize(("letters", "runs", "fits"), [(20_000, 8, True), (20_001, 0, False), (1, 9, False)])
+def test_a_question_of_levers_has_bounds(letters: int, runs: int, fits: bool) -> None:
+    given = {"question": "x" * letters, "runs": ["demo/1"] * runs}
+    if fits:
+        assert len(all_levers.LeversRequest.model_validate(given).runs) == runs
+        return
+    with pytest.raises(ValidationError):
+        all_levers.LeversRequest.model_validate(given)
 
 
 def test_levers_are_tried_on_the_model_of_the_run_or_of_a_method(

@@ -7,10 +7,12 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -25,6 +27,7 @@ from engine.evolution.processor import generate_processor, load_logits_processor
 from engine.lm.loading.load import embedded_folder, load_model
 from engine.lm.model_server import InProcessServer, ModelQuestion
 from engine.lm.sglang.command import network_addresses, server_command
+from engine.lm.sglang.generate import Broken, GenerateClient
 from engine.lm.sglang.server import SGLangServer
 from engine.lm.vocabulary import load_vocabulary
 from engine.run.gate import StopRequested
@@ -123,7 +126,6 @@ def test_answers_are_those_of_the_model_in_process(make: Callable[..., SGLangSer
         here.start(chosen, nothing)
         answers.append(server.answer(QUESTIONS, nothing))
         assert answers[-1] == here.answer(QUESTIONS, nothing)
-        server.stop()
     assert answers[0] != answers[1], "the processor changes what is written"
     assert any("answered" in line for line in server.log_tail())
 
@@ -248,7 +250,7 @@ def test_a_stop_leaves_no_server(make: Callable[..., SGLangServer], when: str):
     with pytest.raises(StopRequested):
         server.start(None, stop if when == "starting" else nothing)
         server.answer(QUESTIONS, stop)
-    server.stop()
+    assert not server._process.running
     with socket.socket() as probe:
         assert probe.connect_ex(("127.0.0.1", port)) != 0
 
@@ -451,9 +453,9 @@ def test_a_command_that_cannot_be_filled_in_is_named(command: str):
 
 def test_a_command_is_filled_in_word_by_word():
     found = server_command(
-        ServerSection(command="sglang --model-path {model} --port={port}", port=7), "my model"
+        ServerSection(command="sglang --model-path {model} --host={host} --port={port}", port=7), "my model"
     )
-    assert found == ["sglang", "--model-path", "my model", "--port=7"]
+    assert found == ["sglang", "--model-path", "my model", "--host=127.0.0.1", "--port=7"]
 
 
 def test_who_listens_to_the_network_is_seen():
@@ -473,10 +475,163 @@ def test_an_address_of_version_4_in_the_table_of_version_6_is_one_of_version_4()
         assert network_addresses(listening.getsockname()[1]) == [], "nobody else reaches it"
 
 
-def test_an_error_shows_the_last_eight_lines_of_the_log():
+def test_of_the_kernels_tables_those_count_that_listen_to_others_at_the_port(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    """Port 8080 is 1F90; connections of it (01), other ports, and this machine's own addresses do not count."""
+    lines = {
+        "tcp": ["0100007F:1F90 00000000:0000 0A", "0500000A:1F90 00000000:0000 0A",
+                "0600000A:1F90 0700000A:C350 01", "0500000A:1F91 00000000:0000 0A"],
+        "tcp6": ["00000000000000000000000001000000:1F90 0:0 0A", "B80D0120000000000000000001000000:1F90 0:0 0A"],
+    }  # fmt: skip
+    for name, rows in lines.items():
+        numbered = [f"{number}: {row} 00000000:00000000" for number, row in enumerate(rows)]
+        (tmp_path / name).write_text("\n".join(["  sl  local_address rem_address   st", *numbered]))
+    monkeypatch.setattr("engine.lm.sglang.command.Path", lambda table: tmp_path / Path(table).name)
+    monkeypatch.setattr("engine.lm.sglang.command.sys", SimpleNamespace(byteorder="little"))
+    assert network_addresses(8080) == ["10.0.0.5", "2001:db8::1"]
+
+
+@pytest.mark.parametrize(
+    ("option", "drawn"),
+    [("--enable-deterministic-inference", True), ("--enable-determ", True), ("--enable-metrics", False)],
+)
+def test_a_server_draws_by_seed_only_with_its_option(option: str, drawn: bool):
+    """Its parser takes the beginning of the name, too."""
+    tokenizer = load_vocabulary(MODEL).tokenizer
+    made = SGLangServer(ServerSection(command=f"sglang {option}"), "m", tokenizer, str, Path("log"))
+    assert made.draws_by_seed is drawn
+
+
+def test_what_a_question_is_sent_as():
+    """A seed that SGLang can hold: it has 31 bits; without a temperature there is nothing to draw."""
+    tokenizer = load_vocabulary(MODEL).tokenizer
+    client = GenerateClient("http://127.0.0.1:9", tokenizer, 1.0)
+    ends = sorted(tokenizer.eos_token_ids)
+    question = ModelQuestion("Why?", 7, temperature=0.5, seed=2**31 + 5, system="Be brief.")
+    prompt = list(tokenizer.encode_chat("Why?", "Be brief."))
+    sampling: dict[str, object] = {"max_new_tokens": 7, "temperature": 0.5, "stop_token_ids": ends}
+    assert client.body(question, "code") == {
+        "input_ids": prompt,
+        "sampling_params": sampling | {"sampling_seed": 5},
+        "custom_logit_processor": "code",
+    }
+    plain = client.body(ModelQuestion("Why?", 7), None)
+    assert plain["sampling_params"] == sampling | {"temperature": 0.0} and len(plain) == 2
+    assert plain["input_ids"] == list(tokenizer.encode_chat("Why?")) != prompt
+
+
+def parts_of(monkeypatch: pytest.MonkeyPatch, **parts: Any) -> tuple[Any, SimpleNamespace]:
+    """A server of these parts, and the clock that its sleeping moves."""
+    clock = SimpleNamespace(now=100.0)
+
+    def sleep(seconds: float) -> None:
+        clock.now += seconds
+
+    monkeypatch.setattr(
+        "engine.lm.sglang.server.time", SimpleNamespace(monotonic=lambda: clock.now, sleep=sleep)
+    )
     server: Any = SGLangServer.__new__(SGLangServer)
-    vars(server).update(
-        log_tail=lambda: [f"line {n}" for n in range(20)], _command=["sg", "a b"], _log="s.log"
+    vars(server).update({"log_tail": list, "_command": ["sg"], "_log": "s.log", "_processor": None, **parts})
+    return server, clock
+
+
+@pytest.mark.parametrize(
+    ("healthy", "running", "seconds", "what"),
+    [
+        (False, True, 20.0, "the server was not healthy within 20 s"),
+        (True, False, 0.0, "the server ended while it started (exit code 3)"),
+    ],
+)
+def test_another_server_at_the_port_is_not_the_one_that_was_started(
+    monkeypatch: pytest.MonkeyPatch, healthy: bool, running: bool, seconds: float, what: str
+):
+    server, clock = parts_of(
+        monkeypatch,
+        _section=SimpleNamespace(startup_timeout=20.0, request_timeout=70.0, health_interval=5.0),
+        _client=SimpleNamespace(healthy=lambda timeout: healthy),
+        _process=SimpleNamespace(running=running, exit_code=3),
+    )
+    with pytest.raises(ModelError) as raised:
+        server._wait_for_health(nothing)
+    assert raised.value.what == what and seconds <= clock.now - 100.0 <= seconds + 5.2
+
+
+def test_a_port_is_waited_for_a_second_longer_than_a_server_may_take_to_end(monkeypatch: pytest.MonkeyPatch):
+    server, clock = parts_of(monkeypatch, _section=SimpleNamespace(port=7, grace=20.0))
+    monkeypatch.setattr("engine.lm.sglang.server._unusable", lambda port: "in use")
+    with pytest.raises(ModelError, match=r"^port 7 cannot be used: in use"):
+        server._wait_for_port(nothing)
+    assert 121.0 < clock.now < 121.2
+
+
+class Client:
+    """Answers in the order in which they are let go; `asked`: the questions, as they were sent."""
+
+    def __init__(self, replies: dict[str, Any]) -> None:
+        self._replies = replies
+        self.asked: list[str] = []
+
+    def body(self, question: ModelQuestion, processor: str | None) -> Any:
+        return question.prompt
+
+    def send(self, body: str) -> Any:
+        self.asked.append(body)
+        reply = self._replies[body]
+        if isinstance(reply, Exception):
+            raise reply
+        return reply() if callable(reply) else reply
+
+    def read(self, reply: Any) -> Any:
+        return reply
+
+
+def test_answers_come_in_the_order_of_their_questions_and_are_reported_as_they_come(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    """The first is answered after the second."""
+    second, reported = threading.Event(), list[tuple[int, str]]()
+    client = Client({"a": lambda: second.wait(10) and "A", "b": "B"})
+    server, _ = parts_of(monkeypatch, _client=client, _section=SimpleNamespace(concurrency=2))
+
+    def answered(number: int, answer: str) -> None:
+        reported.append((number, answer))
+        second.set()
+
+    assert server.answer([ModelQuestion("a", 1), ModelQuestion("b", 1)], nothing, answered) == ["A", "B"]
+    assert reported == [(1, "B"), (0, "A")]
+
+
+def test_a_server_that_broke_is_asked_nothing_more_and_its_failed_start_is_told(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    told: list[str] = []
+    client = Client({"a": "A", "b": Broken("torn"), "c": "C"})
+
+    def start(checkpoint: object) -> None:
+        raise ModelError(what="no room", where="here", hint="wait")
+
+    server, _ = parts_of(
+        monkeypatch, _client=client, _section=SimpleNamespace(concurrency=1), _tell=told.append,
+        _process=SimpleNamespace(stop=lambda: told.append("stopped")), _start=start,
+    )  # fmt: skip
+    with pytest.raises(ModelError, match=r"^no room"):
+        server.answer([ModelQuestion(letter, 1) for letter in "abc"], nothing)
+    assert client.asked == ["a", "b"] and told == ["restarting", "stopped", "failed"]
+
+
+@pytest.mark.parametrize(("package", "named"), [("sglang", True), ("flask", False)])
+def test_only_a_python_without_sglang_is_told_to_be_changed(
+    monkeypatch: pytest.MonkeyPatch, package: str, named: bool
+):
+    tail = ["Traceback", f"ModuleNotFoundError: No module named '{package}'"]
+    server, _ = parts_of(monkeypatch, log_tail=lambda: tail)
+    assert ("an environment of its own" in server._failed("it broke").hint) is named
+
+
+def test_an_error_shows_the_last_eight_lines_of_the_log(monkeypatch: pytest.MonkeyPatch):
+    server, _ = parts_of(
+        monkeypatch, log_tail=lambda: [f"line {n}" for n in range(20)], _command=["sg", "a b"]
     )
     error = server._failed("it broke")
     assert error.what.splitlines() == ["it broke; its last lines:", *(f"line {n}" for n in range(12, 20))]
