@@ -41,6 +41,7 @@ def test_a_field_of_each_kind(field: FormField) -> None:
     ("path", "kind", "choices", "section"),
     [
         ("model.backend", "choice", ("embedded", "transformers", "vllm"), "model"),
+        ("slsm.judge.kind", "choice", ("exact", "openai", "none"), "slsm.judge"),
         ("model.vllm.gpu_memory_utilization", "number", (), "model.vllm"),
         ("model.vllm.engine_args", "mapping", (), "model.vllm"),
     ],

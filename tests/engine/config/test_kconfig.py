@@ -9,7 +9,7 @@ import pytest
 
 from engine.config.config import Config
 from engine.config.file import load_config
-from engine.config.kconfig import defconfig_text, kconfig_text, leaves, read_kconfig
+from engine.config.kconfig import _as_text, defconfig_text, kconfig_text, leaves, read_kconfig
 from engine.errors import ConfigError
 from tests.exactly import exactly
 
@@ -66,6 +66,10 @@ def test_values_of_every_kind(tmp_path: Path) -> None:
 def test_a_backslash_before_any_sign_is_taken_away(tmp_path: Path) -> None:
     path = yaml(tmp_path, 'CONFIG_EVOLUTION_FINANCEBENCH="c:\\\\data\\x.jsonl"\n')
     assert load_config(path).evolution.financebench == "c:\\datax.jsonl"
+
+
+def test_texts_of_a_list_are_quoted() -> None:
+    assert _as_text(["in a word, please", "3"]) == '["in a word, please", "3"]'
 
 
 def test_the_yaml_counts_more(tmp_path: Path) -> None:

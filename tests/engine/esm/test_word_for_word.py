@@ -427,7 +427,7 @@ def test_cast_separates_the_states_of_its_layer_and_adds_the_mean_of_its_vectors
             tool_name=str(n), key_path=f"k{n}", vector_path=None if right else f"v{n}", layer=layer,
             kind="right" if right else "wrong",
         )
-        for n, right, layer in ((1, False, 2), (2, False, 2), (3, True, 2), (4, False, 1), (5, True, 1))
+        for n, right, layer in ((1, False, 2), (2, False, 2), (6, False, 2), (3, True, 2), (4, False, 1), (5, True, 1))
     ]  # fmt: skip
     write_jsonl(folder / "library.jsonl", rows)
     read: list[tuple[str, int]] = []
@@ -441,9 +441,9 @@ def test_cast_separates_the_states_of_its_layer_and_adds_the_mean_of_its_vectors
     monkeypatch.setattr(field, "fit", lambda steer, leave: (steer.tolist(), leave.tolist()))
     info: Any = SimpleNamespace(num_layers=4, hidden_size=2)
     condition, mean = field.read_library(Config(), info, tmp_path)
-    assert condition == ([[1, 10], [2, 10]], [[3, 10]])  # type: ignore[comparison-overlap]
-    assert (mean.tolist(), mean.dtype) == ([1.5, 10.0], np.float32)
-    assert read == [(name, 2) for name in ("k1", "k2", "k3", "v1", "v2")]
+    assert condition == ([[1, 10], [2, 10], [6, 10]], [[3, 10]])  # type: ignore[comparison-overlap]
+    assert (mean.tolist(), mean.dtype) == ([3.0, 10.0], np.float32)
+    assert read == [(name, 2) for name in ("k1", "k2", "k6", "k3", "v1", "v2", "v6")]
 
 
 def test_what_a_baseline_lacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 import pytest
 
 from engine.config.models.model import ModelSection
@@ -78,3 +79,6 @@ def test_models_that_are_loaded_stay_in_what_it_tells() -> None:
     replica._note_loaded(Notice(text="well"))
     for _ in range(2):
         assert replica.open(Doubles(), []).models == [model]
+    other = msgspec.structs.replace(model, name="n")
+    replica._note_loaded(other)
+    assert replica.open(Doubles(), []).models == [model, other]

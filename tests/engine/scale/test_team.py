@@ -87,14 +87,18 @@ def test_versions_that_differ_between_machines_are_told_once_for_each() -> None:
     events: list[ev.Event] = []
     context = WorkContext(lambda section: pytest.fail("loads a model"), lambda: None, events.append)
     other = {"torch": "1.0", "numpy": "1.1"}
-    for node, changed in (("one", {}), ("two", other), ("two", {"torch": "1.0"}), ("three", {"python": "2"})):
-        opened: Any = SimpleNamespace(node=node, models=[], versions=versions() | changed)
+    without_numpy = {name: version for name, version in versions().items() if name != "numpy"}
+    for node, there in (
+        ("one", versions()), ("two", versions() | other), ("two", versions() | {"torch": "1.0"}),
+        ("three", versions() | {"python": "2"}), ("four", without_numpy),
+    ):  # fmt: skip
+        opened: Any = SimpleNamespace(node=node, models=[], versions=there)
         replicas.check(opened, context)
     assert events == [
         ev.Notice(
             text=f"{node} has other versions of {names}: results may differ by machine", level="warning"
         )
-        for node, names in (("two", "torch, numpy"), ("three", "python"))
+        for node, names in (("two", "torch, numpy"), ("three", "python"), ("four", "numpy"))
     ]
 
 

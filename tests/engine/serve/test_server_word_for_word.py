@@ -21,7 +21,7 @@ from starlette.requests import Request
 from engine.config.config import Config
 from engine.config.serve import ServeSection
 from engine.errors import ConfigError, DataError, RunError
-from engine.events import DecisionTaken, StageStarted
+from engine.events import DecisionTaken, Notice, StageStarted
 from engine.levers.evaluated_prompt import PromptUsed
 from engine.levers.levers import Limits, PromptTooLong, SteeredAnswer
 from engine.run.gate import StopRequested
@@ -264,6 +264,35 @@ def test_the_stage_tells_where_it_serves_and_at_its_end_all_that_are_left(
     place = "no key is asked for" if key_env else str(tmp_path / "serve" / "key")
     assert (opened.model, opened.key, opened.levers, opened.usual) == ("tiny", place, [], [])
     assert opened.url.startswith("http://127.0.0.1:") and opened.url.endswith("/v1")
+
+
+@pytest.mark.parametrize(
+    ("address", "warned"), [("127.0.0.2", 0), ("::1", 0), ("192.168.1.5", 1), ("0.0.0.0", 1), ("::", 1)]
+)
+def test_a_server_without_a_key_warns_where_others_reach_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, address: str, warned: int
+) -> None:
+    events: list[Any] = []
+
+    class Bound:
+        def getsockname(self) -> tuple[str, int]:
+            return address, 80
+
+        def __enter__(self) -> None: ...
+
+        def __exit__(self, *_: object) -> None: ...
+
+    monkeypatch.setattr(serve_stage, "bound", lambda *_: Bound())
+    monkeypatch.setattr(serve_stage, "_levers", lambda *_: SimpleNamespace(fits=[], names=[]))
+    for part in ("RequestScheduler", "SteeredServer"):
+        monkeypatch.setattr(serve_stage, part, lambda *_: SimpleNamespace(app=None))
+    config = Config(serve=ServeSection(host="a.host", port=0, levers=[], key_env="none"))
+    monkeypatch.setattr(serve_stage, "Guard", lambda *_: (_ for _ in ()).throw(StopRequested))
+    nobody: Any = None
+    with pytest.raises(StopRequested):
+        serve_stage.Serve().run(StageContext("serve", config, tmp_path, events.append, lambda: None, nobody))
+    texts = [event.text for event in events if isinstance(event, Notice)]
+    assert texts == ["anybody who reaches a.host can use this server: it asks for no key"] * warned
 
 
 def test_the_runs_to_serve_are_those_named_or_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
