@@ -29,6 +29,13 @@ def test_an_array_is_read(tmp_path: Path, mapped: bool) -> None:
         assert np.array_equal(read, array) and isinstance(read, np.memmap) == mapped
 
 
+def test_the_second_version_of_the_format_is_read(tmp_path: Path) -> None:
+    """numpy writes it where the names of fields are long."""
+    with (tmp_path / "a.npy").open("wb") as file:
+        np.lib.format.write_array(file, np.arange(3), version=(2, 0))
+    assert load_array(tmp_path / "a.npy").tolist() == [0, 1, 2]
+
+
 @pytest.mark.parametrize(
     ("data", "words"),
     [

@@ -61,6 +61,14 @@ def check(tmp_path: Path) -> Callable[[bytes], None]:
     return check_bytes
 
 
+def test_each_part_of_a_model_in_parts_has_to_be_whole(tmp_path: Path) -> None:
+    for number, cut in ((1, 0), (2, 1)):
+        (tmp_path / f"m-0000{number}-of-00002.gguf").write_bytes(gguf_bytes()[: WHOLE - cut])
+    with pytest.raises(ModelError) as caught:
+        check_files(str(tmp_path / "m-00001-of-00002.gguf"))
+    assert caught.value.where == str(tmp_path / "m-00002-of-00002.gguf")
+
+
 def test_a_whole_file_passes(check: Callable[[bytes], None], tmp_path: Path) -> None:
     assert len(gguf_bytes()) == WHOLE
     check(gguf_bytes())

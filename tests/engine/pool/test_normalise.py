@@ -103,6 +103,14 @@ def test_where_not_everything_pointed_to_fits_the_best_stays():
     assert found.dropped["trajectory: its candidate was cut"] == 68
 
 
+def test_a_trajectory_fits_with_one_row_more_where_the_other_is_kept() -> None:
+    """63 with one row in common point to 64 rows, as many as a pool has: those that are least similar."""
+    far = by_similarity(list(range(500)))[-64:]
+    found = normalised(plain(list(range(500)), *((far[0], row) for row in far[1:])))
+    assert sorted(found.query.candidate_pool_indices) == sorted(far)
+    assert len(found.query.pointer_candidates) == 63
+
+
 def test_what_cannot_be_used_is_counted_by_reason():
     found = normalised(plain([1, 2, 1, 0, 9], (0, 2), (0, 1), (2, 1), (3, 1), (4, 1)), HOSTILE, own=(9,))
     assert found.query.candidate_pool_indices[:2] == [1, 2]

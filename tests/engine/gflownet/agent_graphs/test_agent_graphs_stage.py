@@ -119,6 +119,14 @@ def test_progress_counts_the_questions_of_all_splits(folder: Path, monkeypatch: 
     assert told[1] == ends
 
 
+def test_a_split_that_ends_with_a_report_is_not_counted_further(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(agent_graphs_stage, "GRAPHS_AT_ONCE", 1)
+    counts = [done for done, _ in progress(build(folder)[1])]
+    assert counts == sorted(counts) and set(counts) == set(range(1, counts[-1] + 1))
+
+
 def progress(events: list[Event]) -> list[tuple[int, str]]:
     """How many are done, and of which split the last are."""
     (started,) = [event for event in events if isinstance(event, StageStarted)]

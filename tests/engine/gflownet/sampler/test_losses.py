@@ -89,6 +89,21 @@ def test_the_total_is_the_sum_of_its_terms_and_refused_paths_are_counted():
     assert losses.total.item() == pytest.approx(sum(term.item() for term in losses.terms.values()))
 
 
+def test_each_known_path_that_is_not_refused_has_its_own_kind_of_loss():
+    """The first of four is no walk. Of the others one is learned by its likelihood, two by trajectory balance."""
+    batch = small_batch([GRAPH])
+    made = module()
+    tokens = made.embedder(batch)
+    paths = torch.tensor([[3, -1], [0, 2], [0, -1], [1, 2]])
+    scored = made.actor.score(batch, tokens, torch.zeros(4, dtype=torch.long), paths, Sampling())
+    assert scored.refused.tolist() == [True, False, False, False]
+    likelihood = torch.tensor([True, False, True, False])
+    found = made._gt_losses(batch, tokens, made.log_z(tokens), scored, likelihood)
+    by_balance = made._gt_losses(batch, tokens, made.log_z(tokens), scored, torch.zeros(4, dtype=torch.bool))
+    expected = [by_balance[0].item(), -scored.accepted.log_pf[1].item(), by_balance[2].item()]
+    assert found.tolist() == pytest.approx(expected) and by_balance[1].item() != pytest.approx(expected[1])
+
+
 @pytest.mark.parametrize(("edges", "refused"), [([0], False), ([0, 2], True), ([1, 0], True), ([3], True)])
 def test_a_path_is_refused_where_it_is_too_long_or_no_walk(edges: list[int], refused: bool):
     """Of one step; edge 0, too, is one too many."""

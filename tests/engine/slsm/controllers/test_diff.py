@@ -177,6 +177,10 @@ def test_sentences_of_a_flat_memory_come_and_go() -> None:
     assert flat_changes(FlatState(), old)[0] == ["The dog is Rex", "Use bullets"]
 
 
+def test_quotation_marks_of_any_kind_are_alike() -> None:
+    assert normalized("“Rex”, ‘Rex’ and the dog’s  NAME") == "\"rex\", 'rex' and the dog's name"
+
+
 @given(st.text())
 def test_normalized_is_stable(text: str) -> None:
     assert normalized(normalized(text)) == normalized(f"  {text}\n")
