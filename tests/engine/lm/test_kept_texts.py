@@ -116,6 +116,22 @@ def test_texts_keep_their_numbers_and_names_beside_those_that_are_found(tmp_path
     assert [one.text for one in done] == ["a", "b", "c", "d"]
 
 
+def test_a_text_is_found_as_it_was_written(tmp_path: Path) -> None:
+    """Whoever finds it may change its states; the next one finds it as before."""
+    states = np.array([[[1.0, -2.5]], [[0.0, 3.0]]], dtype=np.float32)
+    kept = KeptTexts(tmp_path / "kept.jsonl")
+    kept.add("one", Completion([7, 8], [-0.5, -1.25], "ab", "stop", states, [1, 2]))
+    again = KeptTexts(tmp_path / "kept.jsonl")
+    for _ in range(2):
+        found = again.find("one")
+        assert found is not None and found.states is not None
+        assert (found.tokens, found.logprobs, found.text) == ([7, 8], [-0.5, -1.25], "ab")
+        assert (found.ended, found.state_ends, found.states.dtype) == ("stop", [1, 2], np.float32)
+        assert found.states.tolist() == states.tolist()
+        found.states[0] = 9.0
+        found.state_ends.append(3)
+
+
 def test_a_torn_tail_and_a_foreign_file_cost_nothing_but_time(
     model: TransformersModel, tmp_path: Path
 ) -> None:

@@ -83,7 +83,7 @@ def test_all_that_a_section_says_reaches_the_model(monkeypatch: pytest.MonkeyPat
     names = (("a/b", "transformers"), ("statements", "embedded"), ("embedded", "embedded"))
     assert [rest for _, rest in said] == [how | {"name": name, "backend": backend} for name, backend in names]
     assert [Path(path).name for path, _ in said] == ["b", "statements", "arithmetic"]
-    for name in ("nothing", "__pycache__"):
+    for name in ("nothing", ".."):
         words = (
             f"no built-in model is called '{name}' (model.path): use one of: arithmetic, dialogues, statements; for "
             "your own model folder set model.backend to transformers"

@@ -71,6 +71,15 @@ def test_states_of_a_model_in_bfloat16_are_float32(folder: Callable[[str], Path]
         assert np.linalg.norm(found - expected) < 0.03 * np.linalg.norm(expected)
 
 
+def test_of_no_layer_there_is_no_state(pair: Callable[[str], Pair]) -> None:
+    """Of whole texts and of open prefixes, also where there are none of these: the shape says how many."""
+    model, _ = pair("qwen2")
+    (found,) = model.states([[1, 2]], [[0, 1]], [])
+    prefixes = model.open([[1, 2]])
+    assert (found.shape, prefixes.states([0], []).shape) == ((2, 0, 32), (1, 0, 32))
+    assert (model.states([], [], [1]), prefixes.states([], [1, 0]).shape) == ([], (0, 2, 32))
+
+
 def test_bad_positions_and_layers(pair: Callable[[str], Pair]) -> None:
     model, _ = pair("qwen2")
     with pytest.raises(ValueError, match="position 2 in a sequence of 2"):
