@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import numpy as np
@@ -189,6 +190,23 @@ def test_when_results_were_stored_ten_seconds_pass_anew_before_anything_is_writt
         now = later
         kept.add(f"at {later}", text)
         assert path.exists() == written
+
+
+def test_a_prompt_stays_its_callers(model: TransformersModel, tmp_path: Path) -> None:
+    """What is written behind it is not put into its list."""
+    first, second = [5, 6, 7], [8, 9]
+    prefixes = KeepingModel(model, KeptTexts(tmp_path / "kept.jsonl")).open([first])
+    for row in (0, prefixes.add(second)):
+        (text,) = prefixes.branch([Branch(row, Sampling(2))])
+        prefixes.extend(row, text)
+    assert (first, second) == ([5, 6, 7], [8, 9])
+
+
+def test_a_model_that_is_ended_ends_what_it_keeps_texts_of(tmp_path: Path) -> None:
+    ended: list[str] = []
+    theirs: Any = SimpleNamespace(info=None, tokenizer=None, close=lambda: ended.append("ended"))
+    KeepingModel(theirs, KeptTexts(tmp_path / "kept.jsonl")).close()
+    assert ended == ["ended"]
 
 
 def test_a_prefix_that_is_closed_holds_no_memory(model: TransformersModel, tmp_path: Path) -> None:

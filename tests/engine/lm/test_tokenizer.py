@@ -148,6 +148,13 @@ def test_a_template_that_fails_is_one_clear_error(template: str, why: str, syste
     assert why.removesuffix(" of 2") in caught.value.what
 
 
+@pytest.mark.parametrize(("why", "said"), [("first\\nsecond", "first"), ("a" * 300, "a" * 185)])
+def test_of_a_long_error_of_a_template_one_line_is_said(why: str, said: str) -> None:
+    with pytest.raises(ModelError) as caught:
+        HfTokenizer(tiny_tokenizer(f"{{{{ raise_exception('{why}') }}}}")).encode_chat("hi")
+    assert caught.value.what == f"the model's chat template fails: TemplateError: {said}"
+
+
 def test_messages_without_a_template_are_those_that_say_something() -> None:
     plain = HfTokenizer(tiny_tokenizer())
     said, empty = {"role": "user", "content": "Two pens"}, {"role": "system", "content": ""}
