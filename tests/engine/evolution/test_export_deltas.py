@@ -175,9 +175,9 @@ def test_vllm_loads_the_file_and_its_class_adds_the_deltas(
     assert spec is not None and spec.loader is not None
     loaded = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(loaded)
+    loaded.ClusterDeltaVLLMProcessor.validate_params(None)  # asked of the class, before there is one
     processor: Any = loaded.ClusterDeltaVLLMProcessor(None, torch.device("cpu"), False)
     assert issubclass(loaded.ClusterDeltaVLLMProcessor, Interface) and not processor.is_argmax_invariant()
-    loaded.ClusterDeltaVLLMProcessor.validate_params(None)  # asked of the class, before there is one
     processor.update_state(None)
     added = processor.apply(torch.zeros(2, clusters.vocab_size)).numpy()
     np.testing.assert_array_equal(added, np.stack([expected_row(clusters, DELTAS)] * 2))
