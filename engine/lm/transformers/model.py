@@ -154,8 +154,8 @@ class TransformersModel:
         places = [
             from_front(read_at, len(tokens)) for tokens, read_at in zip(sequences, positions, strict=True)
         ]
-        empty = np.zeros((0, len(layers), self.network.hidden_size), dtype=np.float32)
-        states = [empty] * len(sequences)
+        shape = (len(layers), self.network.hidden_size)
+        states = [np.zeros((len(read_at), *shape), dtype=np.float32) for read_at in places]
         # Tokens after the last wanted position cannot change its state.
         needed = [
             list(tokens[: max(read_at) + 1]) if read_at else []

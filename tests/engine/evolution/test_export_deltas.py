@@ -110,8 +110,10 @@ def test_more_biases_than_a_server_takes_are_refused(
     out = run / "few.json"
     export = ["export", "deltas", str(run), "--format", "logit-bias", "--out", str(out), "--limit"]
     assert main([*export, str(needs - 1)]) == 2 and not out.exists()
-    said = capsys.readouterr().err.replace("\n", " ")
-    assert f"{needs} tokens need a bias" in said and "--limit 0" in said
+    assert (
+        f"{needs} tokens need a bias (--format logit-bias, at most {needs - 1} entries): say --limit 0 for a server "
+        "that takes any number, or --format vllm"
+    ) in " ".join(capsys.readouterr().err.split())
     for limit in (needs, 0):
         assert main([*export, str(limit)]) == 0
         assert len(json.loads(out.read_text())["logit_bias"]) == needs
@@ -173,12 +175,14 @@ def test_vllm_loads_the_file_and_its_class_adds_the_deltas(
     assert spec is not None and spec.loader is not None
     loaded = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(loaded)
+    loaded.ClusterDeltaVLLMProcessor.validate_params(None)  # asked of the class, before there is one
     processor: Any = loaded.ClusterDeltaVLLMProcessor(None, torch.device("cpu"), False)
     assert issubclass(loaded.ClusterDeltaVLLMProcessor, Interface) and not processor.is_argmax_invariant()
-    processor.validate_params(None)
     processor.update_state(None)
     added = processor.apply(torch.zeros(2, clusters.vocab_size)).numpy()
     np.testing.assert_array_equal(added, np.stack([expected_row(clusters, DELTAS)] * 2))
+    few = processor.apply(torch.zeros(2, 3, dtype=torch.bfloat16))
+    assert torch.equal(few, torch.from_numpy(added[:, :3]).to(torch.bfloat16))
     assert _answers(model, lambda written, logits: processor.apply(logits)) == _answers(
         model, load_logits_processor(layout.processor_best(run))
     )

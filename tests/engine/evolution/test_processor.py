@@ -8,7 +8,9 @@ import runpy
 import subprocess
 import sys
 from collections.abc import Sequence
+from importlib.util import spec_from_loader
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -258,11 +260,21 @@ def test_logits_keep_their_kind_and_every_row_gets_the_deltas(
     assert (logits == 0.5).all(), "what was given stays as it is"
 
 
-def test_its_classes_are_those_of_the_libraries_that_are_there(clusters: ClusterMap) -> None:
-    """Where one is missing, or does not load on this machine, the class stands alone."""
+def test_its_classes_are_those_of_the_libraries_that_are_there(
+    clusters: ClusterMap, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where one is missing, or does not load on this machine, the class stands alone. Where SGLang's is, is as in
+    `_IN_SGLANG`."""
+    theirs = type("CustomLogitProcessor", (), {})
+    for name in ("sglang", "sglang.srt.sampling.custom_logit_processor"):
+        module = ModuleType(name)
+        module.__spec__ = spec_from_loader(name, None)
+        monkeypatch.setitem(sys.modules, name, module)
+    monkeypatch.setattr(module, theirs.__name__, theirs, raising=False)
     names: dict[str, Any] = {"__name__": "processor"}
     exec(processor_source(clusters, DELTAS), names)
     assert names["ClusterDeltaLogitsProcessor"].__bases__ == (LogitsProcessor,)
+    assert names["ClusterDeltaProcessor"].__bases__ == (theirs,)
     base = names["_base"]
     assert base("json", "json", "JSONDecoder") is json.JSONDecoder
     assert base("no_such_library", "json", "JSONDecoder") is object
@@ -278,7 +290,7 @@ ELSE = "it does something else to other logits"
     [
         ("VOCAB_SIZE = 575", "VOCAB_SIZE = 5 75", "SyntaxError: …"),
         ('"3": -2.5', '"3": float("nan")', f"…transformers: {ELSE}; it adds numbers that are not finite"),
-        ('"3": -2.5', '"3": -2.25', "115 of 575 tokens do not get the delta of their cluster"),
+        ('"3": -2.5', '"3": -2.4999', "115 of 575 tokens do not get the delta of their cluster"),
         ("return _steered(scores)", "return scores * 2", f"transformers: {ELSE}"),
         (
             "return _steered(logits)",
@@ -347,15 +359,16 @@ def test_a_processor_may_print_and_be_named_from_where_one_stands(
     check_processor(Path("processor.py"), 575, expected_row(clusters, DELTAS))
 
 
-def test_wrong_length_is_found_out(generated: Path) -> None:
+@pytest.mark.parametrize("rows", [574, 576])
+def test_wrong_length_is_found_out(generated: Path, rows: int) -> None:
     with pytest.raises(
         DataError,
         match=exactly(
-            "this processor is not fit for use: it has 575 cluster ids for 576 rows of logits (…/processor.py): "
+            f"this processor is not fit for use: it has 575 cluster ids for {rows} rows of logits (…/processor.py): "
             "generate it again from its deltas and the clusters of this model"
         ),
     ):
-        check_processor(generated, 576)
+        check_processor(generated, rows)
 
 
 @pytest.mark.parametrize(

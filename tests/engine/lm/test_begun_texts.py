@@ -20,8 +20,8 @@ from tests.engine.lm.same import assert_same
 from tests.engine.lm.test_generate import only, random_requests
 
 
-class Stopped(Exception):
-    """As a user's stop: the call is left between two passes."""
+class Stopped(BaseException):
+    """As a user's stop, or Ctrl-C, which is no `Exception`: the call is left between two passes."""
 
 
 class Worker:
@@ -92,6 +92,21 @@ def test_whatever_a_text_can_be_left_in_occurs(model: TransformersModel) -> None
     assert {text.ended != "" for text in pending} == {True, False}
     assert min(len(text.tokens) for text in texts) == 1
     assert_same(model.generate(begun), model.generate([replace(request, begun=None) for request in begun]))
+
+
+def test_a_text_whose_end_stops_the_call_is_not_under_way(model: TransformersModel) -> None:
+    """The first has one token to write, the second five."""
+    done: list[int] = []
+    begun: dict[int, Completion] = {}
+
+    def finished(number: int, text: Completion) -> None:
+        done.append(number)
+        raise Stopped
+
+    requests = [Request([1, 2], Sampling(1)), Request([3, 4], Sampling(5))]
+    with pytest.raises(Stopped):
+        model.generate(requests, logits_processor=only(5), finished=finished, unfinished=begun.__setitem__)
+    assert done == [0] and begun.keys() == {1} and begun[1].tokens == [5]
 
 
 def test_a_pause_is_let_in_before_each_pass_over_texts_that_go_on(

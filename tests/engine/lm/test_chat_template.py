@@ -6,7 +6,7 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from types import SimpleNamespace
+from types import FrameType, SimpleNamespace
 
 import pytest
 from jinja2.sandbox import ImmutableSandboxedEnvironment
@@ -39,6 +39,18 @@ def test_what_does_not_end_is_ended_in_a_thread_too(template: str) -> None:
             with pytest.raises(TimeoutError, match=exactly("it is not done within 0.05 s")):
                 find(template)
     assert sys.gettrace() is before and limited("{{ 1 + 1 }}") == "2"
+
+
+def test_a_debugger_goes_on_behind_a_template() -> None:
+    def debugger(frame: FrameType, event: str, argument: object) -> None: ...
+
+    before = sys.gettrace()
+    sys.settrace(debugger)
+    try:
+        done, after = limited("{{ 1 + 1 }}"), sys.gettrace()
+    finally:
+        sys.settrace(before)
+    assert (done, after) == ("2", debugger)
 
 
 def test_a_conversation_has_five_seconds_of_the_processor(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,7 @@ from transformers.modeling_gguf_pytorch_utils import GGUFTensor, LlamaTensorProc
 from engine.check.finding import Findings
 from engine.check.requirements import _model
 from engine.config.models.model import ModelSection
-from engine.errors import ModelError
+from engine.errors import ModelAbsent, ModelError
 from engine.lm.loading import gguf_weights, pretrained
 from engine.lm.loading.gguf_file import gguf_file, gguf_parts
 from engine.lm.loading.gguf_reader import _check_count, reading
@@ -446,6 +446,7 @@ def test_a_file_that_cannot_be_read_is_one_error(
     with pytest.raises(ModelError, match=exactly(told)) as caught:
         load_text_side(str(tmp_path / name))
     assert caught.value.where == str(tmp_path / name)
+    assert isinstance(caught.value, ModelAbsent) == (content is None)
 
 
 def test_half_a_file_is_one_error(file: Path, tmp_path: Path) -> None:
@@ -455,7 +456,7 @@ def test_half_a_file_is_one_error(file: Path, tmp_path: Path) -> None:
         load_pretrained(str(half), "cpu", "float32")
 
 
-@pytest.mark.parametrize("lacking", [[], ["gguf"]])
+@pytest.mark.parametrize("lacking", [[], ["gguf"], ["accelerate"], ["gguf", "accelerate"]])
 def test_the_check_says_what_is_missing(
     file: Path, lacking: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -469,7 +470,8 @@ def test_the_check_says_what_is_missing(
     _model(findings, "model", ModelSection(backend="transformers", path=str(file)))
     assert [finding for finding in findings.all if "gguf" in finding.hint] == [] or lacking
     if lacking:
-        with pytest.raises(ModelError, match=r"steer-tui\[gguf\]"):
+        needed = f"a GGUF file needs {' and '.join(lacking)} ({file}): pip install 'steer-tui[gguf]'"
+        with pytest.raises(ModelError, match=exactly(needed)):
             load_text_side(str(file))
     else:
         assert any(str(file) in finding.what for finding in findings.all)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import numpy as np
@@ -116,6 +117,22 @@ def test_texts_keep_their_numbers_and_names_beside_those_that_are_found(tmp_path
     assert [one.text for one in done] == ["a", "b", "c", "d"]
 
 
+def test_a_text_is_found_as_it_was_written(tmp_path: Path) -> None:
+    """Whoever finds it may change its states; the next one finds it as before."""
+    states = np.array([[[1.0, -2.5]], [[0.0, 3.0]]], dtype=np.float32)
+    kept = KeptTexts(tmp_path / "kept.jsonl")
+    kept.add("one", Completion([7, 8], [-0.5, -1.25], "ab", "stop", states, [1, 2]))
+    again = KeptTexts(tmp_path / "kept.jsonl")
+    for _ in range(2):
+        found = again.find("one")
+        assert found is not None and found.states is not None
+        assert (found.tokens, found.logprobs, found.text) == ([7, 8], [-0.5, -1.25], "ab")
+        assert (found.ended, found.state_ends, found.states.dtype) == ("stop", [1, 2], np.float32)
+        assert found.states.tolist() == states.tolist()
+        found.states[0] = 9.0
+        found.state_ends.append(3)
+
+
 def test_a_torn_tail_and_a_foreign_file_cost_nothing_but_time(
     model: TransformersModel, tmp_path: Path
 ) -> None:
@@ -173,6 +190,23 @@ def test_when_results_were_stored_ten_seconds_pass_anew_before_anything_is_writt
         now = later
         kept.add(f"at {later}", text)
         assert path.exists() == written
+
+
+def test_a_prompt_stays_its_callers(model: TransformersModel, tmp_path: Path) -> None:
+    """What is written behind it is not put into its list."""
+    first, second = [5, 6, 7], [8, 9]
+    prefixes = KeepingModel(model, KeptTexts(tmp_path / "kept.jsonl")).open([first])
+    for row in (0, prefixes.add(second)):
+        (text,) = prefixes.branch([Branch(row, Sampling(2))])
+        prefixes.extend(row, text)
+    assert (first, second) == ([5, 6, 7], [8, 9])
+
+
+def test_a_model_that_is_ended_ends_what_it_keeps_texts_of(tmp_path: Path) -> None:
+    ended: list[str] = []
+    theirs: Any = SimpleNamespace(info=None, tokenizer=None, close=lambda: ended.append("ended"))
+    KeepingModel(theirs, KeptTexts(tmp_path / "kept.jsonl")).close()
+    assert ended == ["ended"]
 
 
 def test_a_prefix_that_is_closed_holds_no_memory(model: TransformersModel, tmp_path: Path) -> None:

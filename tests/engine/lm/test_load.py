@@ -68,6 +68,10 @@ def test_info(copied: Path, capfd: pytest.CaptureFixture[str]) -> None:
     )
     save_file({"more": torch.zeros(2, 3)}, copied / "model-2.safetensors")
     assert parameter_count(str(copied)) == info.parameters + 6, "of all files, without loading them"
+    for weights in copied.glob("*.safetensors"):
+        weights.unlink()
+    torch.save({"some": torch.zeros(2, 3)}, copied / "pytorch_model.bin")
+    assert parameter_count(str(copied)) == 0, "not known without loading them"
     assert len(info.fingerprint) == 64
     assert model.tokenizer.eos_token_ids == {0, *EXTRA_EOS}
     assert capfd.readouterr() == ("", ""), "the engine never prints, nor does the library in its name"
@@ -83,7 +87,7 @@ def test_all_that_a_section_says_reaches_the_model(monkeypatch: pytest.MonkeyPat
     names = (("a/b", "transformers"), ("statements", "embedded"), ("embedded", "embedded"))
     assert [rest for _, rest in said] == [how | {"name": name, "backend": backend} for name, backend in names]
     assert [Path(path).name for path, _ in said] == ["b", "statements", "arithmetic"]
-    for name in ("nothing", "__pycache__"):
+    for name in ("nothing", ".."):
         words = (
             f"no built-in model is called '{name}' (model.path): use one of: arithmetic, dialogues, statements; for "
             "your own model folder set model.backend to transformers"
@@ -494,6 +498,20 @@ def test_no_such_hub_name(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="has CUDA")
+@pytest.mark.parametrize(("mps", "there"), [(False, "cpu"), (True, "mps and cpu")])
+def test_the_devices_of_this_machine_are_named_in_place_of_another(
+    mps: bool, there: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: mps)
+    with pytest.raises(ModelError) as caught:
+        pick_device("cuda", "graphs.device")
+    assert str(caught.value) == (
+        "no cuda device can be used on this machine (graphs.device): choose another (this machine has: "
+        f"{there}), or install the driver and a torch build for it"
+    )
+
+
 def test_cuda_that_is_not_there(copied: Path) -> None:
     with pytest.raises(ModelError, match="no cuda device"):
         load(copied, device="cuda")

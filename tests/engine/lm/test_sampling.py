@@ -157,11 +157,12 @@ def test_a_nucleus_by_hand() -> None:
     ]
 
 
-def test_a_nucleus_ends_with_the_token_that_makes_it_full() -> None:
-    """Two of four tokens with a quarter each are half."""
-    for top_p, size in ((0.25, 1), (0.5, 2), (0.75, 3), (1.0, 4)):
-        kept = torch.isfinite(within_nucleus(torch.zeros(1, 4), 1.0, top_p))[0]
-        assert kept.tolist() == [place < size for place in range(4)]
+@pytest.mark.parametrize("tokens", [4, 1024])
+def test_a_nucleus_ends_with_the_token_that_makes_it_full(tokens: int) -> None:
+    """Two of four tokens with a quarter each are half; of many that are equal the first stay; one stays always."""
+    for top_p in (0.0, 0.25, 0.5, 0.75, 1.0):
+        kept = torch.isfinite(within_nucleus(torch.zeros(1, tokens), 1.0, top_p))[0]
+        assert kept.tolist() == [place < max(1, top_p * tokens) for place in range(tokens)]
 
 
 def test_a_draw_at_the_very_end_is_the_last_token() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from engine.lm.protocol import Request, Sampling
+from engine.lm.protocol import Request, Sampling, Working
 from engine.lm.transformers.model import TransformersModel
 from tests.engine.lm.conftest import Pair
 from tests.engine.lm.test_generate import only
@@ -69,6 +69,45 @@ def test_states_of_a_model_in_bfloat16_are_float32(folder: Callable[[str], Path]
     ):
         assert (found.dtype, found.shape) == (np.float32, expected.shape)
         assert np.linalg.norm(found - expected) < 0.03 * np.linalg.norm(expected)
+
+
+def test_of_no_layer_there_is_no_state(pair: Callable[[str], Pair]) -> None:
+    """Of whole texts and of open prefixes, also where there are none of these: the shape says how many."""
+    model, _ = pair("qwen2")
+    (found,) = model.states([[1, 2]], [[0, 1]], [])
+    prefixes = model.open([[1, 2]])
+    assert (found.shape, prefixes.states([0], []).shape) == ((2, 0, 32), (1, 0, 32))
+    assert (model.states([], [], [1]), prefixes.states([], [1, 0]).shape) == ([], (0, 2, 32))
+
+
+def test_all_passes_of_a_call_have_one_mark(
+    pair: Callable[[str], Pair], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By it a report knows how long the call is at work."""
+    model, _ = pair("qwen2")
+    one_a_pass = TransformersModel(model.network, model.tokenizer, model.info, max_num_seqs=1)
+    passes: list[tuple[object, Working]] = []
+    one_a_pass.between = lambda mark, working: passes.append((mark, working()))
+    one_a_pass.states([[1, 2], [3], [], [4]], [[0], [0], [], [0]], [0])
+    assert passes == [(passes[0][0], Working(3, 0, 0, ""))] * 3
+    passes.clear()
+    monkeypatch.setattr("engine.lm.transformers.network.WINDOW", 2)
+    one_a_pass.score([1, 2, 3, 4, 5], 1)
+    assert passes == [(passes[0][0], Working(1, 0, 0, ""))] * 2
+
+
+def test_a_pass_takes_no_more_tokens_than_it_may(
+    pair: Callable[[str], Pair], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two of three tokens go into the first, of texts and of prefixes alike."""
+    plain, _ = pair("qwen2")
+    model, passes = TransformersModel(plain.network, plain.tokenizer, plain.info), list[object]()
+    model.between = lambda mark, working: passes.append(mark)
+    monkeypatch.setattr(plain.network, "pass_tokens", 2)
+    model.states([[1], [2], [3]], [[0]] * 3, [0])
+    assert len(passes) == 2
+    model.open([[1], [2], [3]]).states([0, 1, 2], [0])
+    assert len(passes) == 4
 
 
 def test_bad_positions_and_layers(pair: Callable[[str], Pair]) -> None:

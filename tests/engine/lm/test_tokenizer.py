@@ -61,6 +61,9 @@ def test_a_piece_keeps_the_space_that_the_first_of_a_text_loses() -> None:
 def test_ends_come_from_tokenizer_and_generation_settings() -> None:
     assert HfTokenizer(tiny_tokenizer()).eos_token_ids == {0}
     assert HfTokenizer(tiny_tokenizer(), [5, 7]).eos_token_ids == {0, 5, 7}
+    without = tiny_tokenizer()
+    without.eos_token = None
+    assert HfTokenizer(without).eos_token_ids == set() and HfTokenizer(without, [5]).eos_token_ids == {5}
 
 
 def test_chat_by_template() -> None:
@@ -68,6 +71,8 @@ def test_chat_by_template() -> None:
     assert tokenizer.encode_chat("hi") == [1, *tokenizer.encode("user: hi\nassistant:")]
     with_system = tokenizer.encode_chat("hi", "be kind")
     assert tokenizer.decode(with_system) == "system: be kind\nuser: hi\nassistant:"
+    empty = tokenizer.encode_chat("hi", "")  # in place of one that the template would put there itself
+    assert tokenizer.decode(empty) == "system: \nuser: hi\nassistant:"
 
 
 def test_a_template_without_system_role() -> None:
@@ -141,6 +146,13 @@ def test_a_template_that_fails_is_one_clear_error(template: str, why: str, syste
     with pytest.raises(ModelError, match="chat template fails") as caught:
         HfTokenizer(tiny_tokenizer(template)).encode_chat("hi", system)
     assert why.removesuffix(" of 2") in caught.value.what
+
+
+@pytest.mark.parametrize(("why", "said"), [("first\\nsecond", "first"), ("a" * 300, "a" * 185)])
+def test_of_a_long_error_of_a_template_one_line_is_said(why: str, said: str) -> None:
+    with pytest.raises(ModelError) as caught:
+        HfTokenizer(tiny_tokenizer(f"{{{{ raise_exception('{why}') }}}}")).encode_chat("hi")
+    assert caught.value.what == f"the model's chat template fails: TemplateError: {said}"
 
 
 def test_messages_without_a_template_are_those_that_say_something() -> None:

@@ -74,6 +74,9 @@ def test_a_whole_file_passes(check: Callable[[bytes], None], tmp_path: Path) -> 
     check(gguf_bytes())
     assert read_header(tmp_path / "model.gguf") == ("llama", WHOLE)
     check(gguf_bytes() + bytes(26))  # padded to the alignment, as the writer does
+    infos = gguf_bytes()[INFOS - 2 * TENSOR : INFOS]
+    check(gguf_bytes().replace(infos, infos[TENSOR:] + infos[:TENSOR]))
+    assert read_header(tmp_path / "model.gguf") == ("llama", WHOLE), "in whatever order tensors are named"
 
 
 @pytest.mark.parametrize(
@@ -318,8 +321,9 @@ def test_an_archive_of_torchs_has_its_table_at_the_end(folder: Path) -> None:
     torch.save({"a": torch.zeros(1000)}, file)
     assert found(folder).kind == "here"
     content = file.read_bytes()
-    file.write_bytes(content[: len(content) // 2])
-    refused(folder, "this file is cut")
+    half = len(content) // 2
+    file.write_bytes(content[:half])
+    refused(folder, f"this file is cut: it ends within its header, after {half:,} bytes")
 
 
 def test_a_file_of_torchs_of_before_its_archives_passes(folder: Path) -> None:

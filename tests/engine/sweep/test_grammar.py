@@ -25,6 +25,7 @@ from engine.sweep.grammar import read_axes, settings_of, swept
         ("prompt.system='a, b',c", ["a, b", "c"]),
         ("online.record_null=true,false", [True, False]),
         ("prompt.system=a (b, c),d", ["a (b, c)", "d"]),
+        ('prompt.system=1,"1"', [1, "1"]),
         ("online.k_scale=1e-3..1E-1:3log", [0.001, 0.01, 0.1]),
         ("online.k_scale=0.0..2.0:3", [0.0, 1.0, 2.0]),
         ("online.L=4", [4]),
@@ -100,6 +101,16 @@ def test_what_is_wrong_is_said(specs: list[str], said: str) -> None:
     with pytest.raises(ConfigError) as error:
         read_axes(specs)
     assert list(map(str, error.value.problems)) == [said]
+
+
+def test_all_that_is_wrong_is_said_at_once() -> None:
+    with pytest.raises(ConfigError) as error:
+        read_axes(["online.nothing=1,2", "online.L=5..3", "online.L=1,2", "run.seed=0,1", "online.L=3"])
+    assert list(map(str, error.value.problems)) == [
+        "sweep online.nothing: expected a known field, such as online.L",
+        "sweep online.L: found 5..3, expected a range that begins below its end",
+        "online.L: expected each field once",
+    ]
 
 
 def test_more_runs_if_they_are_asked_for() -> None:

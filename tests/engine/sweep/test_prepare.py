@@ -76,6 +76,14 @@ def test_settings_are_compared_on_the_split_that_is_not_reported(
     assert point_changes(record, record.report) == ["online.L=3"]
 
 
+def test_what_a_run_changes_is_written_as_yaml(tmp_path: Path) -> None:
+    """A text that reads as a number stays a text; nothing is null."""
+    record = prepared(esm(tmp_path), "online.L=3,5", choose_on="").read()
+    setting = {"online.L": 3, "model.path": "1", "a": "b c", "d": None, "e": [True, "f"]}
+    changes = ["online.L=3", 'model.path="1"', "a=b c", "d=null", 'e=[true, "f"]']
+    assert point_changes(record, Point(1, "x", setting)) == changes
+
+
 def test_nothing_is_made_where_a_setting_is_wrong(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"online\.L"):
         prepared(esm(tmp_path), "online.L=3,0")

