@@ -217,3 +217,18 @@ def test_only_an_answer_without_a_verdict_says_so(
     )  # fmt: skip
     judged = answerer._judged(event)
     assert (judged.passed, judged.verdict) == verdict
+
+
+@pytest.mark.parametrize(("criteria", "passed"), [({"c": "it"}, False), ({}, None)])
+def test_no_answer_fails_where_there_is_something_to_judge_by(
+    criteria: dict[str, str], passed: bool | None
+) -> None:
+    answerer: Any = ConversationAnswerer.__new__(ConversationAnswerer)
+    judge = SimpleNamespace(criteria=criteria, at_once=lambda key: None)
+    vars(answerer).update(judge=judge, records=SimpleNamespace(verdicts={}))
+    event = ConversationAnswered(
+        conversation_id="c", axis="", mode="always", memory_mode="flat", attempt=0, answer="", injected=True,
+        reason="", failure="too long",
+    )  # fmt: skip
+    judged = answerer._judged(event)
+    assert (judged.passed, judged.verdict) == (passed, "" if passed is None else "no answer: too long")

@@ -196,6 +196,19 @@ def test_a_narrow_beam_keeps_the_best_of_each_length():
     assert stored_paths(batch, walks.edges) == [(best,)]
 
 
+def test_small_scores_differ_and_none_is_minus_infinity():
+    """Of four edges those from the start: 1e-9 before 1e-11; a score of 0 counts as 1e-12."""
+    batch = small_batch([GRAPH])
+    first, other = (edge for edge in range(4) if batch.heads[edge] == 0)
+    scores = torch.zeros(4)
+    scores[first], scores[other] = 1e-11, 1e-9
+    walks, values = beam_search(GraphEnv(1), replace(batch, edge_scores=scores), 2)
+    assert walks.edges[:, 0].tolist() == [other, first]
+    assert values.tolist() == pytest.approx([math.log(1e-9), math.log(1e-11)])
+    _, values = beam_search(GraphEnv(1), replace(batch, edge_scores=torch.zeros(4)), 1)
+    assert values.tolist() == pytest.approx([math.log(1e-12)])
+
+
 def test_the_answer_is_where_most_of_the_paths_weight_ends():
     """Not where the first path ends; paths without an edge name no entity."""
     # 0 -> 1 and 0 -> 2 -> 3*, 0 -> 4 -> 3*.
