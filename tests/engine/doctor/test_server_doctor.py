@@ -147,6 +147,7 @@ def test_a_model_that_is_not_there() -> None:
     ("listed", "requested", "told"),
     [
         (7, None, ("ok", "m0, m1, m2, m3, m4 and 2 more; examining m0", "", "m0")),
+        (5, None, ("ok", "m0, m1, m2, m3, m4; examining m0", "", "m0")),
         (2, "m1", ("ok", "m0, m1; examining m1", "", "m1")),
         (1, "m0", ("ok", "m0", "", "m0")),
         (0, None, ("no", "the server lists none", "name a model with --model", "")),

@@ -122,6 +122,11 @@ def test_a_note_stands_behind_the_users_message() -> None:
     assert structured_note([]) == ""
 
 
+def test_statements_stand_behind_one_another_or_in_lines_of_their_own() -> None:
+    text = "Be brief. Rex is a dog?\nVersion 2.5 is out\n\n  - no lists."
+    assert flat_statements(text) == ["Be brief", "Rex is a dog?", "Version 2.5 is out", "- no lists"]
+
+
 def test_a_flat_memory_ends_each_statement_with_one_full_stop() -> None:
     assert flat_text(["Be brief.", "Rex is a dog"]) == "Be brief. Rex is a dog."
 
