@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+from contextlib import suppress
 
 from engine.lm.vllm.block_hash import keep_steered_apart
 
@@ -19,11 +20,14 @@ def register() -> None:
     keep_steered_apart()
     owner = os.environ.get(OWNER)
     if owner is not None and int(owner) != os.getpid():
-        threading.Thread(target=_die_with_parent, args=(os.getppid(),), daemon=True).start()
+        threading.Thread(target=_die_with, args=(os.getppid(), int(owner)), daemon=True).start()
 
 
-def _die_with_parent(parent: int) -> None:
-    """End this process once its parent ends: it would wait for ever for a killed owner, and hold the device."""
-    while os.getppid() == parent:
-        time.sleep(_CHECK_EVERY)
+def _die_with(parent: int, owner: int) -> None:
+    """End this process once its parent or the owner ends: it would wait for ever for them, and hold the device. An
+    owner that was killed while vLLM was being imported is no parent any more."""
+    with suppress(ProcessLookupError):
+        while os.getppid() == parent:
+            os.kill(owner, 0)  # sends nothing: whether there is such a process
+            time.sleep(_CHECK_EVERY)
     os._exit(1)

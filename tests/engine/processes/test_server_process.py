@@ -125,7 +125,9 @@ def test_a_log_that_cannot_be_written_is_said(tmp_path: Path) -> None:
 def test_the_last_lines_are_short_and_few(tmp_path: Path) -> None:
     log = tmp_path / "server.log"
     process = ServerProcess(log, grace=1.0)
-    log.write_bytes(b"\n".join([*(b"%d" % number for number in range(30)), b"error: " + b"x" * 500, b"h\xff"]))
+    log.write_bytes(
+        b"\n".join([*(b"%d" % number for number in range(30)), b"error: " + b"x" * 500, b"h\xff"])
+    )
     assert process.tail() == [*map(str, range(12, 30)), "error: " + "x" * 393, "h\ufffd"]
     log.write_text("early\n" + "y" * 16_376 + "\nlater\n")
     assert process.tail() == ["", "y" * 400, "later"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import Future
@@ -437,6 +438,25 @@ def test_what_is_known_of_a_started_model(backend: Any, monkeypatch: pytest.Monk
     assert caught.value is wrong and engine.shut == [{}]
 
 
+@pytest.mark.parametrize("killed", ["the owner", "the parent"])
+def test_a_process_of_vllm_ends_where_its_owner_or_parent_has_ended(killed: str) -> None:
+    """The owner may be gone before the plugin is loaded: then the process has another parent from the beginning."""
+    owner = subprocess.Popen(["sleep", "60"])
+    program = (
+        "import os, sys\nfrom engine.lm.vllm import plugin\nplugin._CHECK_EVERY = 0.01\n"
+        f"print('ready', flush=True)\nplugin._die_with({'os.getppid()' if killed == 'the owner' else '1'}, {owner.pid})"
+    )
+    process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE)
+    assert process.stdout is not None and process.stdout.readline() == b"ready\n"
+    if killed == "the owner":
+        assert process.poll() is None
+        owner.kill()
+        owner.wait()
+    assert process.wait(20) == 1
+    owner.kill()
+    owner.wait()
+
+
 def test_vllm_s_processes_end_with_their_owner_and_keep_steered_blocks_apart(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -456,7 +476,7 @@ def test_vllm_s_processes_end_with_their_owner_and_keep_steered_blocks_apart(
         if owner is None:
             monkeypatch.delenv(plugin.OWNER)
         plugin.register()
-        assert watched == [(os.getppid(),)] * watches
+        assert watched == [(os.getppid(), owner)] * watches
     args = RequestArgs((Injection(5, 1, 2.0, "a"),))
     key = ("steer", "5 1 2.0 a")
     for image, given, start, keys in (
