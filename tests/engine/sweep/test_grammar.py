@@ -69,6 +69,10 @@ FORM = "field=a,b,c, field=0..2 (whole numbers), field=0.5..4:4 (4 points) or fi
             "sweep online.L: found 0..10000, expected a range of at most 10,000 numbers, or points",
         ),
         (
+            ["online.tau_null=-6000..6000"],
+            "sweep online.tau_null: found -6000..6000, expected a range of at most 10,000 numbers, or points",
+        ),
+        (
             ["online.k_scale=0..4:3log"],
             "sweep online.k_scale: found 0..4:3log, expected a range above 0, as its points are multiples",
         ),

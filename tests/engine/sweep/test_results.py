@@ -360,9 +360,11 @@ def test_of_the_settings_that_are_compared_the_best_is_named_by_its_place(tmp_pa
     assert found.resolution is not None and (found.resolution.best, found.resolution.tied) == (1, ())
 
 
-def test_how_much_too_good_the_best_is_goes_by_what_is_better(tmp_path: Path) -> None:
-    folder = make_sweep(tmp_path, [20, 19, 25])
-    for point in folder.read().points:
+@pytest.mark.parametrize("done", [6, 8])
+def test_how_much_too_good_the_best_is_goes_by_what_is_better(tmp_path: Path, done: int) -> None:
+    """Also while a setting has no figure yet."""
+    folder = make_sweep(tmp_path, [20, 19, 25, 30], done)
+    for point in folder.read().points[:done]:
         _with_verdict(folder, point, lower_is_better=True)
     found = SweepReader(folder).read()
     assert found.best is found.settings[1]
