@@ -59,6 +59,12 @@ def test_each_stage_that_reads_the_task_needs_its_files(stage: str) -> None:
     assert where == ["task.path", "task.path"]
 
 
+@pytest.mark.parametrize("stage", ["pool", "selector"])
+def test_each_stage_that_reads_the_pool_needs_its_files(stage: str) -> None:
+    found = check_data(config(stage, pool={"dataset": "digits", "rl_data": "/nowhere/rl.json"}))
+    assert [one.where for one in found] == ["pool.dataset", "pool.rl_data"]
+
+
 def test_the_files_of_an_evolution_are_looked_for() -> None:
     evolution = {
         "initial_deltas": "none.json",

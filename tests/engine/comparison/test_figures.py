@@ -49,9 +49,16 @@ def test_by_hand() -> None:
 
 
 def test_means_and_tokens_of_either_run() -> None:
-    """Tokens are taken where both have them: A spends 10 and 30, B 16 and 28."""
-    a = [item("p", 1.0, tokens=10), item("q", 0.0, tokens=30), item("r", 1.0), item("s", 0.0, tokens=500)]
-    b = [item("p", 1.0, tokens=16), item("q", 1.0, tokens=28), item("r", 1.0, tokens=900), item("s", 1.0)]
+    """Tokens are taken where both have them, of what both have judged: A spends 10 and 30, B 16 and 28."""
+    a = [
+        item("p", 1.0, tokens=10),
+        item("q", 0.0, tokens=30),
+        item("r", 1.0),
+        item("s", 0.0, tokens=500),
+        item("t", None, tokens=999),
+    ]
+    b = [item("p", 1.0, tokens=16), item("q", 1.0, tokens=28), item("r", 1.0, tokens=900), item("s", 1.0),
+         item("t", 1.0, tokens=999)]  # fmt: skip
     found = figures(list(zip(a, b, strict=True)), seed=0)
     assert (found.mean_a, found.mean_b, found.difference) == (0.5, 1.0, 0.5)
     assert (found.low, found.high) == (0.0, 1.0)

@@ -353,6 +353,8 @@ def test_what_is_asked_and_not_known_has_to_be_clarified_until_it_is_said() -> N
     assert texts(unknown) == ["What the user's sister is"]
     assert unknown.plan.mode == "clarify"
     assert unknown.plan.reasons == ("not known: what the user's sister is",)
+    answered = followed([Turn("Hi!", "Hello."), asked, Turn("Thanks.", "You are welcome.")])[-1]
+    assert texts(answered) == ["What the user's sister is"] and answered.plan.mode == "proceed"
     told = followed([Turn("Hi!", "Hello."), asked, Turn("My sister is Ann.")])[-1]
     assert texts(told) == ["The user's sister is Ann"]
     known = followed([Turn("Hi!", "Hello."), Turn(asked.user, "I do not know."), Turn("My sister is Ann.")])[
