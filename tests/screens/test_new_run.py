@@ -204,6 +204,10 @@ async def test_form_changes_come_back_into_the_dialog(tmp_path: Path) -> None:
         assert app.screen.query_one(Input).value == "12", "as it is now"
         await pilot.press("escape", "slash", "ctrl+u", *"control_points.M", "enter", "down")
         assert "default 8   in the file 6" in str(form.about.content)
+        await pilot.press("enter")
+        assert isinstance(app.screen, AskScreen)
+        assert str(app.screen.message.content).splitlines()[-1].endswith("Default 8; in the file 6.")
+        await pilot.press("escape")
         await pilot.press("slash", "ctrl+u", *"model.backend", "enter", "down", "space", "space")
         assert form.form.changes == ["online.L=5", "online.probe_tokens=12", "model.backend=vllm"]
         row = form.source.rows[form.table.cursor]
@@ -233,6 +237,17 @@ async def test_a_field_with_several_values_makes_a_sweep(tmp_path: Path) -> None
     assert [point.setting["online.L"] for point in record.points] == [5, 5, 5, 4, 4, 4]
     assert record.changes == {"online.beta": 2.0}
     assert not list(tmp_path.glob("*/*/run.json"))  # its runs are made one by one
+
+
+async def test_what_is_wrong_with_a_sweep_is_what_refuses_it(tmp_path: Path) -> None:
+    """Not what the field would be as one value: 0..200 are 201 seeds, and no whole number."""
+    app = NewRunApp(tmp_path / "outputs")
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.dialog.set_input.value = "run.seed=0..200"
+        await pilot.press("enter")
+        await until(lambda: app.dialog.has_class("-wrong"), "the refusal")
+        assert "found 201 = 201 runs" in " ".join(drawn(app).split()) and "at most 100" in drawn(app)
+    assert not (tmp_path / "outputs").exists()
 
 
 async def test_there_is_more_until_the_end_of_the_description(tmp_path: Path) -> None:

@@ -142,6 +142,14 @@ async def test_as_many_rows_of_a_method_are_listed_as_it_says(
         assert len(screen.source) == 2 and "the first 2 of a method are listed" in str(screen.line.content)
 
 
+def test_what_is_listed_is_counted_for_each_method() -> None:
+    """Two methods with 150 rows each are listed whole, although there are more than 200 of both."""
+    assert count_words(Counter(ESM=150, Pool=150), True, True) == "300 rows: ESM 150, Pool 150"
+    assert count_words(Counter(ESM=201, Pool=1), True, True) == (
+        "202 rows: ESM 201, Pool 1; the first 200 of a method are listed"
+    )
+
+
 async def test_enter_waits_for_the_rows_of_what_is_typed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -90,7 +90,7 @@ class VirtualTable(SelfSizedView, can_focus=True):
         """The row under the cursor was opened, by enter or a double click."""
 
     class Changed(OfTable):
-        """Following, sorting or the number of rows is another."""
+        """Following, sorting, the marked column or what is looked for is another."""
 
     def __init__(
         self, source: RowSource, empty: str = "", *, id: str | None = None, follow: bool = True
@@ -136,8 +136,6 @@ class VirtualTable(SelfSizedView, can_focus=True):
                 self.scroll_to(y=max(0, row - distance), animate=False)
             self._go(self.cursor if row is None else row, reveal=False)
         self.refresh()
-        if self._shown != before:
-            self.post_message(self.Changed(self))
         if bool(self._shown) != bool(before):
             self.refresh_bindings()
 
@@ -406,7 +404,7 @@ class VirtualTable(SelfSizedView, can_focus=True):
     ) -> Strip:
         base = self._base
         if at_cursor:
-            base += self.get_component_rich_style("virtual-table--cursor", partial=True)
+            base += self.get_component_rich_style("virtual-table--cursor")
         mark = ("›" if at_cursor else " ") + sign
         segments, x = [Segment(mark, base)], GUTTER
         for placed in self._placed:

@@ -61,6 +61,20 @@ def test_a_second_attempt_is_folded_as_if_there_had_been_no_first(method: str) -
     assert whole(getattr(folded([*once, *again]), method)) != whole(getattr(single, method))
 
 
+def test_answers_that_are_sampled_again_are_counted_alone() -> None:
+    """Of two right ones and a wrong one in the first attempt, the second has sampled only the wrong one so far. Another
+    stage that is begun again leaves them alone."""
+    first, wrong, last = (
+        ev.RolloutEnded(example="a", draw=draw, correct=draw != 1, reward=1.0, tokens=7, segments=3)
+        for draw in range(3)
+    )
+    again = ev.StageBegunAgain(stage="mine", kept="earlier/1")
+    once, twice = folded([first, wrong, last]).esm, folded([first, wrong, last, again, wrong]).esm
+    assert [(state.rollouts_right, len(state.rollouts)) for state in (once, twice)] == [(2, 3), (0, 1)]
+    other = folded([first, wrong, last, ev.StageBegunAgain(stage="eval", kept="earlier/1")]).esm
+    assert len(other.rollouts) == 3
+
+
 def test_a_library_that_is_picked_again_has_nothing_of_the_one_before() -> None:
     events = list(METHODS["esm"]())
     state = folded([*events, ev.StageBegunAgain(stage="select", kept="earlier/1")]).esm

@@ -82,6 +82,7 @@ def test_rows_are_found_by_number_place_and_filter() -> None:
     source.filter(parse("alpha>1 b or c", DECISION_FIELDS))
     assert [source.item(row) for row in range(len(source))] == [1, 2]
     assert source.row_at(200) == 1 and source.find(2) == 1 and source.words == ["b", "c"]
+    assert [source.offset(row) for row in range(2)] == [100, 200]
     assert source.first_turned("esm") == 1
     values = dict(zip((column.key for column in COLUMNS), source.values(0), strict=True))
     assert (values["alpha"], values["example"], values["m"]) == (1.25, "b", 1)

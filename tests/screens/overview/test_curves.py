@@ -252,6 +252,12 @@ def test_a_rising_curve_over_its_level() -> None:
     ]
 
 
+def test_the_numbers_of_the_scale_end_at_one_edge() -> None:
+    """The wider one is the lowest; the line between has none."""
+    rows = draw_curve(Curve("f", "x", "a", (-10.0, 5.0), digits=0), 20, 4).plain.split("\n")
+    assert [row[:5] for row in rows[:3]] == ["  5 ┤", "    ┤", "−10 ┤"]
+
+
 def test_a_curve_at_its_beginning_is_as_long_as_its_part() -> None:
     """Two of four values so far: half as long as the baseline's; both end in one line, and stand there."""
     curve = Curve("accuracy", "the problems", "esm", (1.0, 1.0), "greedy", (1.0, 1.0, 1.0, 1.0), 0)

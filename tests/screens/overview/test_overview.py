@@ -135,6 +135,17 @@ async def test_from_120x36_on_every_method_has_its_curve(
         assert first.method == ("ESM" if tiles == 5 else "Evolution")
 
 
+async def test_the_tile_goes_with_the_cursor_at_once(tmp_path: Path) -> None:
+    """Of a finished run, in which no new event makes the screen draw again."""
+    app = RunApp(OverviewScreen(demo_session(tmp_path)))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await polled(pilot)
+        for key, method in (("down", "Evolution"), ("up", "ESM")):
+            await pilot.press(key)
+            await pilot.pause()
+            assert [tile.method for tile in app.screen.query(Card) if tile.display] == [method]
+
+
 async def test_a_resized_terminal_shows_what_fits_now(tmp_path: Path) -> None:
     """Also where the run is finished, and no new event makes the screen draw again."""
     app = RunApp(OverviewScreen(demo_session(tmp_path)))

@@ -177,6 +177,16 @@ async def test_what_stands_where_at_each_width(make: Make, tmp_path: Path) -> No
     ]
 
 
+async def test_the_id_of_a_sweeps_run_is_cut_at_its_beginning(make: Make, tmp_path: Path) -> None:
+    """Its runs differ in the last letters alone; the column is 20 wide, and the id has 24."""
+    row_of(make("demo", "finished"), run_id="20251009-085320-ab12-003")
+    app = RunsApp(tmp_path / "outputs")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await app.workers.wait_for_complete()
+        await pilot.pause()
+        assert app.runs.table.render_line(1).text.split()[-1] == "085320-ab12-003"
+
+
 async def test_a_sweeps_heading_and_its_runs_by_keys(make: Make, tmp_path: Path) -> None:
     """Folded at first; space lists its runs, o on one of them and enter on the heading show the sweep."""
     point = [SweepPoint(folder="sweep-1", number=at, setting={"online.L": at}) for at in range(2)]

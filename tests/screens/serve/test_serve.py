@@ -13,6 +13,7 @@ from textual.app import App
 from textual.pilot import Pilot
 
 from app.blocks.block import Heading, Paragraph, Table, Writing, plain, spans
+from app.methods.place import OfEvent, Place
 from app.methods.serve.requests import COLUMNS, request_blocks
 from app.methods.serve.server import _address, _how_to_ask, _times, server_blocks
 from app.methods.source import CaseSource
@@ -21,6 +22,7 @@ from app.state.serve import ServeState
 from app.table.column import cell_of
 from engine import events as ev
 from screens.esm.screen import EsmScreen
+from screens.event_places import place_of
 from screens.method_progress import progress_of
 from screens.panes.blocks import BlocksPane
 from screens.panes.cases import CasesPane
@@ -132,6 +134,11 @@ async def test_what_the_server_does_can_be_seen(tmp_path: Path, size: tuple[int,
         await shows(
             pilot, ["Forward: 14 + 5 = 19", "steered 1 of 1 segments", "32 tokens", "waited 0.3 s"], "enter"
         )
+
+
+def test_a_request_is_found_in_the_row_of_its_answer() -> None:
+    event = ev.RequestAnswered(request="5f-1", outcome="answered", finish="stop", tokens=20)
+    assert place_of(event, 700) == ("Server", Place("requests", OfEvent(700), open=True))
 
 
 def test_the_state_knows_who_is_being_answered_and_esm_the_questions() -> None:

@@ -144,6 +144,11 @@ async def test_an_answer_under_other_deltas(opened: Opened, size: tuple[int, int
         assert wanted["scales"][:2] == [0.0, 0.5] and len(wanted["scales"]) == 9
         strip = next(line for line in text.splitlines() if line.count("✗") + line.count("✓") == 9)
         assert strip.split()[:2] == ["✗9", "✗8"]
+        await fill(pilot, scales="4, 1")
+        await press(pilot, "f2")
+        assert process.asked.pop()[1]["scales"] == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 12.0], (
+            "of the first"
+        )
         for field, words in (({"put": "9"}, "such as 3=-0.5"), ({"put": "77=0"}, "no cluster '77'")):
             await fill(pilot, **field)
             assert words in await press(pilot, "enter")
