@@ -379,8 +379,8 @@ def test_the_command_line(capsys: pytest.CaptureFixture[str], monkeypatch: pytes
 
 @pytest.mark.parametrize(
     ("here", "below", "moved"),
-    [(200, 200, False), (401, 200, False), (0, 200, False), (404, 200, True), (404, 401, True), (404, 403, True),
-     (404, 404, False)],
+    [(200, 200, False), (401, 200, False), (403, 200, False), (0, 200, False), (404, 200, True), (404, 401, True),
+     (404, 403, True), (404, 404, False)],
 )  # fmt: skip
 def test_the_path_is_completed_where_something_answers_there(here: int, below: int, moved: bool) -> None:
     """A server that wants a key has its models there, too."""

@@ -339,6 +339,22 @@ def test_enough_rows_are_searched_for_a_query_with_rows_of_its_own() -> None:
     assert job.nearest["q"] == list(range(3, 73)) and job.nearest["h"][:70] == list(range(70))
 
 
+@pytest.mark.parametrize(("ids", "held_out"), [((1, 2), 70), ((1, "b"), "70"), (("a", "b"), "70")])
+def test_held_out_ids_are_numbers_only_where_all_others_are(
+    monkeypatch: pytest.MonkeyPatch, ids: tuple[int | str, ...], held_out: int | str
+) -> None:
+    monkeypatch.setattr(pool_stage, "normalised", lambda bare, *rest: SimpleNamespace(query=bare))
+    monkeypatch.setattr(pool_stage, "unusable", lambda *given: "")
+    data = {
+        str(one): RLQueryData(query_id=one, candidate_pool_indices=[1], pointer_candidates=[]) for one in ids
+    }
+    job = part(
+        context=SimpleNamespace(config=small_config()), dataset=SimpleNamespace(splits={"heldout": ["70"]}),
+        data=data, nearest={"70": [1]},
+    )  # fmt: skip
+    assert job._heldout()["70"].query_id == held_out
+
+
 def test_of_a_held_out_query_the_pool_alone_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither trajectories nor other fields of the data: they hold scores."""
     known = TrajectoryData(pointer=[0, 1], vqa_correct=1, vqa_acc_score=1.0, gen_method="beam")

@@ -66,6 +66,13 @@ def test_a_key_is_found_however_it_is_written(way: str) -> None:
         assert piece not in struck
 
 
+def test_base64_for_urls_has_other_signs() -> None:
+    key = "geheim~~~???>>>"
+    written = base64.urlsafe_b64encode(key.encode()).decode()
+    assert "-" in written and "_" in written
+    assert Secrets([key]).redact(f"a {written} b") == "a *** b"
+
+
 def test_the_longest_key_is_struck_first() -> None:
     """A shorter one that is its end would leave its beginning."""
     assert (

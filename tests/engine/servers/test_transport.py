@@ -164,7 +164,8 @@ def test_a_body_of_many_small_parts_takes_little_memory() -> None:
 
 
 @pytest.mark.parametrize(
-    ("encoding", "pack"), [("gzip", gzip.compress), ("GZip", gzip.compress), ("identity", bytes)]
+    ("encoding", "pack"),
+    [("gzip", gzip.compress), ("GZip", gzip.compress), ("x-gzip", gzip.compress), ("identity", bytes)],
 )
 def test_a_packed_answer_of_decent_size_is_read(encoding: str, pack: Callable[[bytes], bytes]) -> None:
     """`identity`: not packed, in so many words."""

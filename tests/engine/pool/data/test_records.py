@@ -108,6 +108,7 @@ def test_a_list_of_queries_is_read_too(tmp_path: Path):
         ({"pointer_candidates": [trajectory(pointer=[1, 2, 0])]}, r"length <= 2.*pointer_candidates\[0\]\.pointer"),
         ({"pointer_candidates": [trajectory(pointer=[True, 2])]}, r"got `bool`.*pointer_candidates\[0\]\.pointer\[0\]"),
         ({"pointer_candidates": [trajectory(pointer_global=[12, 11])]}, r"rows \[12, 13\].*\[12, 11\]"),
+        ({"pointer_candidates": [trajectory(pointer_global=[13, 12])]}, r"rows \[12, 13\].*\[13, 12\]"),
         ({"pointer_candidates": [trajectory(vqa_acc_score=1.2)]}, r"<= 1\.0.*pointer_candidates\[0\]\.vqa_acc_score"),
         ({"pointer_candidates": [trajectory(vqa_acc_score=float("nan"))]}, "vqa_acc_score"),
         ({"pointer_candidates": [trajectory(vqa_correct=2)]}, r"<= 1.*pointer_candidates\[0\]\.vqa_correct"),
