@@ -5,9 +5,10 @@
 results/planted_faults.csv, or the table that is named, has a line for each: `old` stands once in `file`, and `new`
 takes its place; `tests` are the ones that are to notice it, below tests/, with spaces between; where there are none,
 those that run its lines by the coverage file (see covering_tests). `first` says whether it was noticed before tests
-were added for those of its set that were not, where that is known. A fault whose `noticed` is empty is planted in a
-copy of the committed files, and its tests are run there until one fails (see collected_tests); to plant faults again,
-empty their `noticed`. Rooms (`screens`, `app`, `engine/serve`) say which faults to look at; none means all.
+were added for those of its `set` that were not, where that is known. A set is by authors who had read no test; the
+`hostile` ones were to find what tests overlook. A fault whose `noticed` is empty is planted in a copy of the committed
+files, and its tests are run there until one fails (see collected_tests); to plant faults again, empty their `noticed`.
+Rooms (`screens`, `app`, `engine/serve`) say which faults to look at; none means all.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from tests.bench.collected_tests import ROOT, CollectedTests, in_a_copy, verdict
 from tests.bench.covering_tests import CoveringTests
 
 TABLE = Path(__file__).resolve().parent / "results" / "planted_faults.csv"
-FIELDS: tuple[str, ...] = ("room", "file", "old", "new", "tests", "first", "noticed", "by")
+FIELDS: tuple[str, ...] = ("set", "room", "file", "old", "new", "tests", "first", "noticed", "by")
 
 SECONDS = 600.0
 """Seconds for the tests of a fault."""

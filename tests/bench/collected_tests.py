@@ -146,23 +146,11 @@ def verdict(by: str) -> str:
 
 def _began_anew(tests: Sequence[str], seconds: float) -> str:
     """The first of the tests that fails in a process of its own."""
-    output, names = (
-        Path(tempfile.gettempdir()) / f"{what}-{os.getpid()}.txt" for what in ("planted", "tests")
-    )
+    output, names = (Path(tempfile.gettempdir()) / f"{what}-{os.getpid()}.txt" for what in ("planted", "ids"))
     names.write_text("\n".join(tests), encoding="utf-8")  # they may be longer than a command can be
     with output.open("w") as file:
-        command = [
-            sys.executable,
-            "-m",
-            "pytest",
-            "-x",
-            "-q",
-            "-n",
-            "0",
-            "-p",
-            "no:cacheprovider",
-            f"@{names}",
-        ]
+        options = ["-x", "-q", "-n", "0", "-p", "no:cacheprovider"]
+        command = [sys.executable, "-m", "pytest", *options, f"@{names}"]
         process = subprocess.Popen(command, cwd=ROOT, stdout=file, stderr=file, start_new_session=True)
         ended = _wait(process.pid, seconds + STUCK)
     lines = output.read_text(encoding="utf-8", errors="replace").splitlines()

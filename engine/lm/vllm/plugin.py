@@ -26,7 +26,7 @@ def register() -> None:
 def _die_with(parent: int, owner: int) -> None:
     """End this process once its parent or the owner ends: it would wait for ever for them, and hold the device. An
     owner that was killed while vLLM was being imported is no parent any more."""
-    with suppress(ProcessLookupError):
+    with suppress(OSError):  # none is left, or its number is another user's
         while os.getppid() == parent:
             os.kill(owner, 0)  # sends nothing: whether there is such a process
             time.sleep(_CHECK_EVERY)

@@ -135,9 +135,7 @@ def test_why_a_run_is_not_resumed_or_served(config: Path, tmp_path: Path) -> Non
     record = run.read()
     record.stages["serve"] = StageRecord()
     run.write(record)
-    server = prepare_serving(
-        [run], ["serve.port=0"]
-    )  # one that serves besides its other stages can be served
+    server = prepare_serving([run], ["serve.port=0"])  # it has other stages, too, and so can be served
     with pytest.raises(RunError) as error:
         prepare_serving([server], [])
     assert str(error.value) == (
